@@ -16,19 +16,18 @@ pub(crate) struct Gather {
     max: usize,
     candidates: Vec<Candidate>,
     lowers: Best,
-    /// What the best of too many candidates reached when they were cut to `max`.
+    /// What others reached, or the best of too many candidates when they were cut to `max`.
     floor: f32,
 }
 
 impl Gather {
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            max: candidates_max(limit),
-            candidates: Vec::new(),
-            lowers: Best::new(limit),
-            floor: f32::NEG_INFINITY,
-        }
+        Self::above(limit, f32::NEG_INFINITY)
+    }
+
+    /// Rows that are less similar than `floor` need not be kept.
+    pub(crate) fn above(limit: usize, floor: f32) -> Self {
+        Self { limit, max: candidates_max(limit), candidates: Vec::new(), lowers: Best::new(limit), floor }
     }
 
     /// Rows whose upper bound does not exceed this cannot matter: `limit` gathered ones reach it.

@@ -21,10 +21,10 @@ impl<'a> Refine<'a> {
     pub(crate) fn new(
         pages: Pages<'a>,
         query: &'a Prepared,
-        (limit, at_once): (usize, usize),
+        (gather, at_once): (Gather, usize),
         stop: &'a dyn Fn() -> bool,
     ) -> Self {
-        Self { pages, query, gather: Gather::new(limit), stop, waiting: Expected::new(at_once), done: Vec::new() }
+        Self { pages, query, gather, stop, waiting: Expected::new(at_once), done: Vec::new() }
     }
 
     /// Takes `slots`, which ascend, at once, and ignores them when they come again.

@@ -7,6 +7,7 @@
 use nuthatch_distance::{BLOCK_ROWS, scan_block};
 
 use crate::best::Best;
+use crate::gather::Gather;
 use crate::layout::Width;
 use crate::members::Members;
 use crate::pages::{Expected, Pages};
@@ -54,16 +55,16 @@ impl Codes {
             return Ok(Vec::new());
         }
         let query = Prepared::new(query, self.metric(), &self.header.centroid, &self.rotation);
-        self.search_prepared(&query, rows, limit, reads_directly(matching, self.rows()), &|| false)
+        self.search_prepared(&query, rows, (limit, f32::NEG_INFINITY), reads_directly(matching, self.rows()), &|| false)
     }
 
     /// [`search`](Self::search) for a query that was prepared for these codes, by a scan or by looking up every row that matches
-    /// (`directly`); `stop` ends it.
+    /// (`directly`); `stop` ends it. `limit` comes with a similarity: rows that are less similar need not be found.
     pub(crate) fn search_prepared(
         &self,
         query: &Prepared,
         rows: Rows<'_>,
-        limit: usize,
+        (limit, floor): (usize, f32),
         directly: bool,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Candidate>> {
@@ -73,7 +74,7 @@ impl Codes {
         let mut refine = Refine::new(
             Pages::of_rows(&self.four, self.header.padded_dim(), !self.four.is_crowded()),
             query,
-            (limit, at_once),
+            (Gather::above(limit, floor - query.base), at_once),
             stop,
         );
         if directly {

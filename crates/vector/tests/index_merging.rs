@@ -178,7 +178,7 @@ fn a_checkpoint_of_other_rows_or_a_damaged_one_is_not_gone_on_from() {
 }
 
 fn assert_same_graph(a: &Path, b: &Path) {
-    for file in ["graph", "vectors", "codes1", "codes4", "efforts"] {
+    for file in ["graph", "vectors", "codes1", "codes4", "efforts", "slacks"] {
         assert!(std::fs::read(a.join(file)).unwrap() == std::fs::read(b.join(file)).unwrap(), "{file} differs");
     }
 }

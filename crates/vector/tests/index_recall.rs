@@ -4,7 +4,7 @@
 mod built;
 mod data;
 
-use built::{Kind, LIMIT, built, clustered, measure};
+use built::{Kind, LIMIT, built, clustered, hits, measure, reach};
 use nuthatch_vector::*;
 
 /// Rows of the case, and for each `ef` recall@10 and mean hops of 100 queries.
@@ -47,6 +47,65 @@ fn walks_over_records_find_what_they_found_in_as_many_hops() {
         }
     }
     assert!(differing.is_empty(), "{differing:#?}");
+}
+
+#[test]
+fn several_segments_searched_in_turn_find_what_is_asked_for_in_fewer_hops() {
+    const SEGMENTS: usize = 4;
+    let (mut alone, mut in_turn) = (0, 0);
+    for kind in [kind(16, Metric::L2, Element::F32), kind(24, Metric::Dot, Element::F16)] {
+        let (rows, queries) = clustered(kind, 24_000, 60, 0.5, 7);
+        let part = |at: usize| {
+            let values = rows.rows().skip(at).step_by(SEGMENTS).flatten().copied().collect();
+            built(kind, &data::Matrix { dim: kind.dim, values })
+        };
+        let parts: Vec<_> = (0..SEGMENTS).map(part).collect();
+        for asked in [0.95, 0.99] {
+            let mut found = 0;
+            for query in queries.rows() {
+                let reach = reach(kind.metric, &rows, query, LIMIT, |_| true);
+                let mut reached = Reached::new(LIMIT);
+                for part in &parts {
+                    let accuracy = Accuracy::Recall(asked);
+                    let search = part.index.search_beyond(query, Rows::All, LIMIT, accuracy, &mut reached, &|| false);
+                    let search = search.unwrap();
+                    in_turn += search.walk.hops;
+                    found += hits(&part.index, query, &search, reach, LIMIT);
+                    alone += part.index.search(query, Rows::All, LIMIT, accuracy, &|| false).unwrap().walk.hops;
+                }
+            }
+            let recall = found as f32 / (LIMIT * queries.len()) as f32;
+            assert!(recall >= asked - 0.02, "{kind:?}: {recall} of {asked}");
+        }
+    }
+    assert!(alone > 0 && in_turn * 10 < alone * 9, "{in_turn} hops, where each segment by itself takes {alone}");
+}
+
+#[test]
+fn a_segment_without_near_rows_adds_none_and_one_with_the_nearest_gives_them() {
+    let kind = kind(64, Metric::L2, Element::F32);
+    let (rows, queries) = clustered(kind, 8_000, 20, 0.5, 7);
+    let moved = |by: f32| {
+        let values = rows.values.iter().map(|value| value + by).collect();
+        built(kind, &data::Matrix { dim: kind.dim, values })
+    };
+    let (near, far) = (moved(0.0), moved(50.0));
+    for query in queries.rows() {
+        let ask = |index: &Index, reached: &mut Reached| {
+            index.search_beyond(query, Rows::All, LIMIT, Accuracy::Recall(0.99), reached, &|| false).unwrap()
+        };
+        let (mut before, mut after) = (Reached::new(LIMIT), Reached::new(LIMIT));
+        let alone = ask(&near.index, &mut before);
+        let lost = ask(&far.index, &mut before);
+        let alone_far = far.index.search(query, Rows::All, LIMIT, Accuracy::Recall(0.99), &|| false).unwrap();
+        assert!(lost.walk.hops < alone_far.walk.hops, "{:?} {:?}", lost.walk, alone_far.walk);
+        // Whatever the far one found keeps nothing of the near one out.
+        ask(&far.index, &mut after);
+        let second = ask(&near.index, &mut after);
+        let reach = reach(kind.metric, &rows, query, LIMIT, |_| true);
+        let found = |search| hits(&near.index, query, search, reach, LIMIT);
+        assert_eq!(found(&second), found(&alone));
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The vector leg of a search: candidates from every segment and the fresh rows, compared exactly.
 
+use std::cmp::Reverse;
+
 use nuthatch_store::Reader;
-use nuthatch_vector::{Accuracy, MemtableCandidate, MemtableSearch, Plan, Rows, retain_reaching};
+use nuthatch_vector::{Accuracy, MemtableCandidate, MemtableSearch, Plan, Reached, Rows, retain_reaching};
 
 use crate::Result;
 use crate::collection::Core;
@@ -71,7 +73,12 @@ impl Core {
         let mut candidates = Self::memtable_candidates(view, ask, matching)?;
         let views = &view.segments[..];
         let mut plans: Vec<&'static str> = Vec::new();
-        for (at, view) in views.iter().enumerate() {
+        // The largest first: what it finds spares the others most of their way.
+        let mut largest_first: Vec<usize> = (0..views.len()).collect();
+        largest_first.sort_by_key(|at| Reverse(views[*at].live()));
+        let mut reached = Reached::new(ask.depth);
+        for at in largest_first {
+            let view = &views[at];
             let Some(index) = view.segment.index(ask.field.id) else { continue };
             let slots;
             let rows = match matching {
@@ -85,7 +92,8 @@ impl Core {
                     Rows::Except(&slots)
                 }
             };
-            let found = index.search(ask.query, rows, ask.depth, ask.accuracy, ask.stop).map_err(Trouble::segments)?;
+            let found = index.search_beyond(ask.query, rows, ask.depth, ask.accuracy, &mut reached, ask.stop);
+            let found = found.map_err(Trouble::segments)?;
             explain.records_read += found.walk.hops;
             explain.rounds += found.walk.rounds;
             explain.cold_reads += found.walk.cold;

@@ -8,7 +8,7 @@
 
 use nuthatch_distance::BLOCK_ROWS;
 
-use super::pool::{Pool, Seen};
+use super::pool::{Pool, Seen, nearness_of};
 use crate::members::Members;
 
 /// A walk's open ends.
@@ -27,6 +27,8 @@ pub(super) trait Front {
     fn bar(&self) -> f32;
     /// Takes neighbours of a node that was expanded, with their estimates: those nearer than the [`bar`](Self::bar).
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen);
+    /// Nodes that are no nearer than this need not be expanded any more.
+    fn end_at(&mut self, _nearness: f32) {}
     /// Whether so many nodes are left to expand that the next few hardly depend on the nodes seen until then.
     fn is_wide(&mut self) -> bool {
         false
@@ -63,12 +65,13 @@ pub(super) struct Everything<'a> {
     pub(super) pool: &'a mut Pool,
     pub(super) members: Members<'a>,
     pub(super) ef: usize,
+    end: f32,
 }
 
 impl<'a> Everything<'a> {
     pub(super) fn new(pool: &'a mut Pool, members: Members<'a>, ef: usize) -> Self {
         pool.begin(ef.min(ENTRIES_TAKEN));
-        Self { pool, members, ef }
+        Self { pool, members, ef, end: f32::NEG_INFINITY }
     }
 }
 
@@ -84,7 +87,10 @@ impl Front for Everything<'_> {
     }
 
     fn pop(&mut self) -> Option<u32> {
-        self.pool.pop()
+        match self.pool.first() {
+            Some(first) if nearness_of(first) > self.end => self.pool.pop(),
+            _ => None,
+        }
     }
 
     fn peek(&self) -> Option<u32> {
@@ -96,7 +102,11 @@ impl Front for Everything<'_> {
     }
 
     fn bar(&self) -> f32 {
-        self.pool.bar()
+        self.pool.bar().max(self.end)
+    }
+
+    fn end_at(&mut self, nearness: f32) {
+        self.end = nearness;
     }
 
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen) {

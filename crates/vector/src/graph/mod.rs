@@ -35,7 +35,7 @@ use crate::{Codes, Element, Result};
 pub(crate) use filtered::Reach;
 pub use layout::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION};
 pub use walk::WalkStats;
-pub(crate) use walk::{Bounds, Extent};
+pub(crate) use walk::{Bounds, Ef, Extent};
 
 pub(crate) const GRAPH_FILE: &str = "graph";
 /// One search in so many walks a graph that was cold before.

@@ -19,7 +19,7 @@ use crate::gather::Gather;
 use crate::members::Members;
 use crate::prepared::Prepared;
 use crate::quantiser::Factors;
-use crate::{Candidate, Exact, Metric, Result, Rows, VectorError};
+use crate::{Candidate, Exact, Metric, Reached, Result, Rows, VectorError};
 
 /// Records read at once when they come from the page cache, or are mapped.
 const BEAM_WARM: usize = 1;
@@ -47,20 +47,43 @@ pub struct WalkStats {
     pub matching: usize,
 }
 
+/// How far a walk goes when all rows are asked for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Ef {
+    /// Nodes that the pool holds: the walk ends when all of them have been expanded.
+    pub(crate) pool: usize,
+    /// Where other segments have found as many rows as are asked for, it also ends when all nodes left are farther than the last
+    /// of the best rows found, by more than this part of the squared distance; infinite: it does not.
+    pub(crate) slack: f32,
+}
+
+impl Ef {
+    /// Until the whole pool has been expanded.
+    pub(crate) fn whole(pool: usize) -> Self {
+        Self { pool, slack: f32::INFINITY }
+    }
+}
+
 /// What a walk keeps.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Extent {
-    /// A pool of this size, whatever matches.
-    Ef(usize),
+    /// Whatever matches.
+    Ef(Ef),
     /// As far as it takes to come to what matches.
     Reach(Reach),
 }
 
 impl Extent {
+    /// Whether all rows are asked for, or nearly.
+    pub(crate) fn is_of_all(self) -> bool {
+        matches!(self, Self::Ef(_))
+    }
+
     /// Size of the pool.
     pub(crate) fn ef(self) -> usize {
         match self {
-            Self::Ef(ef) | Self::Reach(Reach { ef, .. }) => ef,
+            Self::Ef(Ef { pool, .. }) => pool,
+            Self::Reach(Reach { ef, .. }) => ef,
         }
     }
 }
@@ -102,19 +125,27 @@ impl Scratch {
 
 impl Graph {
     /// Walks towards `query` (prepared; `raw` is the same vector) and gathers the candidates that can be among the
-    /// `limit` best of `rows`.
-    pub(crate) fn walk(&self, raw: &[f32], query: &Prepared, bounds: &Bounds<'_>) -> Result<Walked> {
+    /// `limit` best of `rows`. `reached` is what other segments found; the rows found here are offered to it.
+    pub(crate) fn walk(
+        &self,
+        raw: &[f32],
+        query: &Prepared,
+        bounds: &Bounds<'_>,
+        reached: &mut Reached,
+    ) -> Result<Walked> {
         let mut scratch = self.scratch();
         let Scratch { pool, beside, seen, reader } = &mut scratch;
         let members = Members::new(bounds.rows, self.header.rows);
         let outcome = match bounds.extent {
             Extent::Ef(ef) => {
-                let mut front = Everything::new(pool, members, ef);
-                self.walk_with(&mut front, (seen, reader), raw, query, bounds)
+                let mut front = Everything::new(pool, members, ef.pool);
+                let mut ending = Ending::new(reached, ef.slack, bounds.limit);
+                self.walk_with(&mut front, (seen, reader), raw, query, bounds, &mut ending)
             }
             Extent::Reach(reach) => {
                 let mut front = Filtered::new(pool, beside, members, reach);
-                self.walk_with(&mut front, (seen, reader), raw, query, bounds)
+                let mut ending = Ending::new(reached, f32::INFINITY, bounds.limit);
+                self.walk_with(&mut front, (seen, reader), raw, query, bounds, &mut ending)
             }
         };
         scratch.beside.trim();
@@ -129,6 +160,7 @@ impl Graph {
         raw: &[f32],
         query: &Prepared,
         bounds: &Bounds<'_>,
+        ending: &mut Ending<'_>,
     ) -> Result<Walked> {
         seen.begin();
         let table = query.edge_table(self.layout.scanned);
@@ -173,6 +205,9 @@ impl Graph {
                 if front.matches(node) {
                     stats.matching += 1;
                     gather.push(node, similarity, error);
+                    if let Some(end) = ending.found(similarity - error, &nearness) {
+                        front.end_at(end);
+                    }
                 }
                 let base = nearness.of(similarity);
                 prefetch_part(1);
@@ -242,6 +277,37 @@ impl Graph {
             })?;
         }
         Ok(matching)
+    }
+}
+
+/// When a walk has gone far enough.
+struct Ending<'a> {
+    reached: &'a mut Reached,
+    /// The nearest few rows of this graph: as long as they become nearer, the walk is still on its way to the query, however far
+    /// that is from what other segments found.
+    own: Reached,
+    slack: f32,
+}
+
+/// So many.
+const OWN_NEAREST: usize = 4;
+
+impl<'a> Ending<'a> {
+    fn new(reached: &'a mut Reached, slack: f32, limit: usize) -> Self {
+        let slack = if reached.last() == f32::NEG_INFINITY { f32::INFINITY } else { slack };
+        Self { reached, own: Reached::counting(limit.clamp(1, OWN_NEAREST)), slack }
+    }
+
+    /// A row was found with this similarity at least. Returns what a node must be nearer than to be worth expanding from now on.
+    #[inline]
+    fn found(&mut self, similarity: f32, nearness: &Nearness) -> Option<f32> {
+        self.reached.offer(similarity);
+        if self.slack == f32::INFINITY {
+            return None;
+        }
+        self.own.offer(similarity);
+        let last = nearness.of(self.reached.last());
+        Some((last * (1.0 + self.slack)).min(nearness.of(self.own.last())))
     }
 }
 

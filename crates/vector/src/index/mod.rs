@@ -4,7 +4,8 @@
 //! cheapest of its plans, [`Index::compare`] ranks them exactly.
 //! **Not for** row ids, tombstones and filters' meaning: a caller passes slots.
 //!
-//! **Invariant:** whatever the plan, at least `limit` candidates come back when that many rows match.
+//! **Invariant:** whatever the plan, at least `limit` candidates come back when that many rows match, unless other segments had
+//! found nearer rows before.
 
 mod ef_table;
 mod plan;
@@ -19,10 +20,10 @@ use nuthatch_segment::{Access, BLOCK_BYTES, BlockCache, ReadAhead, SegmentError}
 use self::ef_table::EfTable;
 use self::plan::{Choice, Shape};
 use crate::gather::Gather;
-use crate::graph::{Bounds, Graph};
+use crate::graph::{Bounds, Ef, Graph};
 use crate::prepared::Prepared;
 use crate::vectors::Vectors;
-use crate::{Candidate, Codes, Element, Metric, Result, Rows, VectorError, WalkStats, validate};
+use crate::{Candidate, Codes, Element, Metric, Reached, Result, Rows, VectorError, WalkStats, validate};
 
 pub use plan::Plan;
 pub use writer::{BuildOptions, GRAPH_ROWS_AT_LEISURE, IndexOptions, IndexWriter, graph_rows_min};
@@ -158,29 +159,45 @@ impl Index {
         accuracy: Accuracy,
         stop: &dyn Fn() -> bool,
     ) -> Result<SegmentHits> {
+        self.search_beyond(query, rows, limit, accuracy, &mut Reached::new(limit), stop)
+    }
+
+    /// The same of a segment that is one of several: a walk ends where nothing is left that comes near what the segments before it
+    /// `reached`. What it finds is offered to `reached`, too.
+    pub fn search_beyond(
+        &self,
+        query: &[f32],
+        rows: Rows<'_>,
+        limit: usize,
+        accuracy: Accuracy,
+        reached: &mut Reached,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<SegmentHits> {
         validate(query, self.dim(), self.metric())?;
         accuracy.check()?;
         let matching = rows.count(self.rows());
+        let is_full = |candidates: usize| candidates as u64 >= matching.min(limit as u64);
+        let others_reached = reached.last();
         let found = |candidates: Vec<Candidate>, plan, walk| {
-            debug_assert!(candidates.len() as u64 >= matching.min(limit as u64), "a search fills its limit");
+            debug_assert!(is_full(candidates.len()) || others_reached > f32::NEG_INFINITY, "a search fills its limit");
             Ok(SegmentHits { candidates, plan, walk })
         };
         if limit == 0 || matching == 0 {
             return found(Vec::new(), Plan::Nothing, WalkStats::default());
         }
-        let ef = match accuracy {
+        let aim = match accuracy {
             Accuracy::Exact => None,
-            Accuracy::Ef(ef) => Some(ef),
+            Accuracy::Ef(ef) => Some(Ef::whole(ef)),
             Accuracy::Recall(recall) => Some(self.ef_table.ef(recall, limit)),
         };
         // A pool holds some nodes several times: it must be larger than what is to come out of it.
-        let ef = ef.map(|ef| ef.max(limit + limit / 2));
+        let aim = aim.map(|ef| Ef { pool: ef.pool.max(limit + limit / 2), ..ef });
         let shape = self.shape();
         let mut choice = match accuracy {
             Accuracy::Exact => Choice::Exact,
             _ => {
                 let cold_share = self.graph.as_ref().map_or(0.0, Graph::cold_share);
-                shape.choose(matching, limit, ef.filter(|_| self.graph.is_some()), cold_share)
+                shape.choose(matching, limit, aim.filter(|_| self.graph.is_some()), cold_share)
             }
         };
         let prepared = OnceCell::new();
@@ -188,19 +205,27 @@ impl Index {
         let mut walk = WalkStats::default();
         if let (Choice::Walk(extent), Some(graph)) = (choice, &self.graph) {
             let sample = |wanted| self.codes.sample(prepared(), rows, wanted);
-            let walked = graph.walk(query, prepared(), &Bounds { rows, limit, extent, stop, sample: &sample })?;
-            if walked.is_dependable && walked.stats.matching as u64 >= matching.min(limit as u64) {
+            let bounds = Bounds { rows, limit, extent, stop, sample: &sample };
+            let mut reached_now = reached.clone();
+            let walked = graph.walk(query, prepared(), &bounds, &mut reached_now)?;
+            let is_enough = is_full(walked.stats.matching) || others_reached > f32::NEG_INFINITY && extent.is_of_all();
+            if walked.is_dependable && is_enough {
+                *reached = reached_now;
                 return found(walked.candidates, Plan::Walk { ef: extent.ef() }, walked.stats);
             }
             // The rows asked for lie elsewhere than the query.
             walk = walked.stats;
             choice = shape.choose(matching, limit, None, 0.0);
         }
-        if choice == Choice::Exact {
-            return found(self.compare_all(query, rows, limit, stop)?, Plan::Exact, walk);
-        }
-        let candidates = self.codes.search_prepared(prepared(), rows, limit, choice == Choice::RowCodes, stop)?;
-        found(candidates, Plan::Codes, walk)
+        let (candidates, plan) = match choice {
+            Choice::Exact => (self.compare_all(query, rows, limit, stop)?, Plan::Exact),
+            _ => {
+                let by_row = choice == Choice::RowCodes;
+                (self.codes.search_prepared(prepared(), rows, (limit, others_reached), by_row, stop)?, Plan::Codes)
+            }
+        };
+        candidates.iter().for_each(|candidate| reached.offer(candidate.lower));
+        found(candidates, plan, walk)
     }
 
     /// The exact similarities of rows to a raw query, in the order of `slots` (ascending is cheapest).
@@ -226,8 +251,8 @@ impl Index {
         self.graph.as_ref().map_or(Ok(()), Graph::verify)
     }
 
-    /// Whether a walk with so large a pool costs more than scanning the codes.
-    fn scans_rather_than(&self, ef: usize) -> bool {
+    /// Whether such a walk costs more than scanning the codes.
+    fn scans_rather_than(&self, ef: Ef) -> bool {
         let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape() };
         !matches!(shape.choose(u64::from(self.rows()), 1, Some(ef), 0.0), Choice::Walk(_))
     }

@@ -6,7 +6,7 @@
 
 use nuthatch_distance::BLOCK_ROWS;
 
-use crate::graph::{Extent, Reach};
+use crate::graph::{Ef, Extent, Reach};
 
 /// How a segment was searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,15 +103,15 @@ pub(crate) enum Choice {
 }
 
 impl Shape {
-    /// The cheapest way to the `ef` (`None`: there is no graph) for `limit` of `matching` rows.
+    /// The cheapest way to what is aimed at (`None`: there is no graph) for `limit` of `matching` rows.
     /// `cold_share`: of the graph's records, those that come from the disk.
-    pub(crate) fn choose(&self, matching: u64, limit: usize, ef: Option<usize>, cold_share: f64) -> Choice {
+    pub(crate) fn choose(&self, matching: u64, limit: usize, aim: Option<Ef>, cold_share: f64) -> Choice {
         let dim = self.dim as f64;
         let exact = matching as f64 * if self.mapped { 250.0 + dim * 0.4 } else { 1300.0 + dim * 0.6 };
         let (scan, rows) = (self.scan(matching, limit), self.row_codes(matching));
         let codes = scan.min(rows);
-        if let Some(ef) = ef {
-            let (mut extent, hops) = self.extent(matching, limit, ef);
+        if let Some(aim) = aim {
+            let (mut extent, hops) = self.extent(matching, limit, aim);
             let by_dim = |(at_least, for_each): (f64, f64)| at_least + dim * for_each;
             let instead = codes.min(exact);
             let is_filtered = matches!(extent, Extent::Reach(_));
@@ -139,12 +139,13 @@ impl Shape {
     }
 
     /// How far a walk goes, and the hops that it takes.
-    fn extent(&self, matching: u64, limit: usize, ef: usize) -> (Extent, f64) {
-        let pool_hops = ef as f64 * HOPS_SHARE + HOPS_MIN;
+    fn extent(&self, matching: u64, limit: usize, aim: Ef) -> (Extent, f64) {
+        let pool_hops = aim.pool as f64 * HOPS_SHARE + HOPS_MIN;
         // Some deleted rows are no filter.
         if matching >= u64::from(self.rows) / 100 * 95 {
-            return (Extent::Ef(ef), pool_hops);
+            return (Extent::Ef(aim), pool_hops);
         }
+        let ef = aim.pool;
         let share = matching as f64 / f64::from(self.rows);
         let rank = limit.saturating_mul(RANK_LIMITS).saturating_add(ef / RANK_EF_PART);
         let nearest = limit.saturating_mul(MATCHING_LIMITS).min(ef + ef / 2);
@@ -186,6 +187,10 @@ impl Shape {
 mod tests {
     use super::*;
 
+    fn whole(pool: usize) -> Option<Ef> {
+        Some(Ef::whole(pool))
+    }
+
     fn shape(rows: u32, dim: usize, mapped: bool) -> Shape {
         Shape { rows, dim, mapped, uncached_one: 0, rows_of_block: 2720, four_is_cached: true }
     }
@@ -193,9 +198,9 @@ mod tests {
     #[test]
     fn all_rows_take_a_pool_dense_filters_a_reach_and_sparse_ones_codes_or_vectors() {
         let shape = shape(1_000_000, 384, true);
-        let choose = |matching| shape.choose(matching, 10, Some(100), 0.0);
-        assert_eq!(choose(1_000_000), Choice::Walk(Extent::Ef(100)));
-        assert_eq!(choose(960_000), Choice::Walk(Extent::Ef(100)));
+        let choose = |matching| shape.choose(matching, 10, whole(100), 0.0);
+        assert_eq!(choose(1_000_000), Choice::Walk(Extent::Ef(Ef::whole(100))));
+        assert_eq!(choose(960_000), Choice::Walk(Extent::Ef(Ef::whole(100))));
         for matching in [500_000, 100_000, 50_000] {
             let Choice::Walk(Extent::Reach(reach)) = choose(matching) else {
                 panic!("{matching}: {:?}", choose(matching))
@@ -209,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_walk_that_is_lost_goes_on_among_what_matches_where_codes_are_dear() {
-        let seeds = |matching| match shape(1_000_000, 128, true).choose(matching, 10, Some(334), 0.0) {
+        let seeds = |matching| match shape(1_000_000, 128, true).choose(matching, 10, whole(334), 0.0) {
             Choice::Walk(Extent::Reach(reach)) => reach.seeds,
             other => panic!("{matching}: {other:?}"),
         };
@@ -220,26 +225,26 @@ mod tests {
     #[test]
     fn single_rows_of_codes_that_the_cache_has_no_room_for_are_dearer_than_a_walk() {
         let shape = Shape { uncached_one: 190, four_is_cached: false, ..shape(1_000_000, 128, false) };
-        assert!(matches!(shape.choose(10_000, 10, Some(118), 0.0), Choice::Walk(Extent::Reach(_))));
-        assert_eq!(shape.choose(500, 10, Some(118), 0.0), Choice::RowCodes);
+        assert!(matches!(shape.choose(10_000, 10, whole(118), 0.0), Choice::Walk(Extent::Reach(_))));
+        assert_eq!(shape.choose(500, 10, whole(118), 0.0), Choice::RowCodes);
         // Nor are they read by the ten thousand when the graph is cold.
-        assert_eq!(shape.choose(30_000, 10, Some(118), 0.9), Choice::Codes);
+        assert_eq!(shape.choose(30_000, 10, whole(118), 0.9), Choice::Codes);
     }
 
     #[test]
     fn asked_for_thousands_a_scan_is_cheaper_than_a_walk() {
         let shape = shape(100_000, 128, false);
-        assert_eq!(shape.choose(100_000, 10_000, Some(10_000), 0.0), Choice::Codes);
-        assert!(matches!(shape.choose(100_000, 10, Some(30), 0.0), Choice::Walk(_)));
+        assert_eq!(shape.choose(100_000, 10_000, whole(10_000), 0.0), Choice::Codes);
+        assert!(matches!(shape.choose(100_000, 10, whole(30), 0.0), Choice::Walk(_)));
     }
 
     #[test]
     fn what_the_cache_cannot_hold_is_avoided() {
         let small = Shape { uncached_one: 400, four_is_cached: false, ..shape(1_000_000, 128, false) };
-        assert_eq!(small.choose(200, 10, Some(60), 0.0), Choice::RowCodes);
-        assert!(matches!(small.choose(1_000_000, 10, Some(1_000), 0.0), Choice::Walk(_)));
+        assert_eq!(small.choose(200, 10, whole(60), 0.0), Choice::RowCodes);
+        assert!(matches!(small.choose(1_000_000, 10, whole(1_000), 0.0), Choice::Walk(_)));
         let small = shape(100_000, 1024, false);
-        assert!(matches!(small.choose(100_000, 10, Some(100), 0.0), Choice::Walk(_)));
-        assert_eq!(small.choose(100_000, 10, Some(100), 0.9), Choice::Codes);
+        assert!(matches!(small.choose(100_000, 10, whole(100), 0.0), Choice::Walk(_)));
+        assert_eq!(small.choose(100_000, 10, whole(100), 0.9), Choice::Codes);
     }
 }
