@@ -6,10 +6,11 @@ use std::time::Duration;
 use nuthatch_dialect::operations::Facet;
 use nuthatch_dialect::{self as dialect, Part, Vector};
 use nuthatch_link::{Answer, Hit, Leg, NamedVectors, Result, Search};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::iter::BorrowedTupleIterator;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use serde::Serialize;
 
 use crate::adding::CancelFlag;
@@ -17,10 +18,8 @@ use crate::error::invalid;
 use crate::records::{floats, string};
 use crate::value::{json_to_python, payload_to_python};
 
-/// What `Collection.search` of the package hands over: what JSON would make larger or could not hold, what nearly every search says, and
-/// the other fields that are given as the dialect has them.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+/// What `Collection.search` of the package hands over, a tuple in this order: what JSON would make larger or could not hold, what
+/// nearly every search says, and the other fields that are given as the dialect has them.
 pub struct Query<'py> {
     pub text: Option<Bound<'py, PyAny>>,
     pub vector: Option<PyBackedBytes>,
@@ -28,7 +27,6 @@ pub struct Query<'py> {
     pub vectors: Option<HashMap<String, PyBackedBytes>>,
     pub timeout_seconds: Option<f64>,
     pub cancel: Option<Bound<'py, CancelFlag>>,
-    #[pyo3(item("where"))]
     pub condition: Option<String>,
     pub limit: usize,
     pub offset: usize,
@@ -40,6 +38,39 @@ pub struct Query<'py> {
     pub explain: bool,
     /// An object in JSON; none when all of them are at their defaults.
     pub fields: Option<Bound<'py, PyString>>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Query<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let given = given.cast::<PyTuple>()?;
+        let mut fields = given.iter_borrowed();
+        Ok(Self {
+            text: next(&mut fields)?,
+            vector: next(&mut fields)?,
+            vectors: next(&mut fields)?,
+            timeout_seconds: next(&mut fields)?,
+            cancel: next(&mut fields)?,
+            condition: next(&mut fields)?,
+            limit: next(&mut fields)?,
+            offset: next(&mut fields)?,
+            recall: next(&mut fields)?,
+            ef: next(&mut fields)?,
+            exact: next(&mut fields)?,
+            include: next(&mut fields)?,
+            explain: next(&mut fields)?,
+            fields: next(&mut fields)?,
+        })
+    }
+}
+
+fn next<'py, T>(fields: &mut BorrowedTupleIterator<'_, 'py>) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    let field = fields.next().ok_or_else(|| PyTypeError::new_err("a query of fewer fields"))?;
+    field.extract().map_err(Into::into)
 }
 
 impl Query<'_> {

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypedDict, final
 
 from .batch import Columns
 from .nodes import EdgeId, EdgeParts, NodeParts
+from .queries import Query
 from .records import RecordParts
 from .results import AnswerParts, RestParts
 from .vectors import VectorColumn
@@ -31,22 +32,6 @@ class CollectionArguments(TypedDict):
     vectors: list[tuple[str, tuple[int | None, str | None, str | None]]]
     embedder: Embedder | str | None
     language: str | None
-
-class Query(TypedDict):
-    text: Any
-    vector: bytes | None
-    vectors: dict[str, bytes] | None
-    timeout_seconds: float | None
-    cancel: CancelFlag | None
-    where: str | None
-    limit: int
-    offset: int
-    recall: float | None
-    ef: int | None
-    exact: bool
-    include: tuple[bool, bool, bool]
-    explain: bool
-    fields: str | None
 
 class ScanArguments(TypedDict):
     prefix: bytes | None

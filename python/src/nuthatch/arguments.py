@@ -88,6 +88,8 @@ def flag(name: str, value: object) -> bool:
 
 def accuracy(recall: object, ef: object, exact: object) -> tuple[float | None, int | None, bool]:
     """The accuracy of the vector leg: at most one of the three."""
+    if type(recall) is float and ef is None and exact is False:
+        return recall, None, False
     is_exact = flag("exact", exact)
     given = [
         name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 from . import arguments, records, reports, results
 from .cores import OverHttp
 from .paging import all_of
-from .queries import Further, Fusion, Mode, ids_query, query, several
+from .queries import Further, Fusion, Mode, Query, ids_query, query, several
 from .records import FileInfo, Page, Record, RecordParts
 from .reports import CollectionInfo
 from .results import AnswerParts, Facet, Results
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from . import _core as extension
 
 #: Records that an iteration reads at once.
 _PAGE = 1000
@@ -40,11 +39,11 @@ class Source(Protocol):
     def count(self, condition: str | None) -> int:
         """Number of records."""
 
-    def search(self, query: extension.Query) -> AnswerParts:
+    def search(self, query: Query) -> AnswerParts:
         """One search."""
 
     def search_many(
-        self, query: extension.Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
     ) -> list[AnswerParts]:
         """Several searches."""
 
@@ -201,7 +200,7 @@ class CollectionReads:
         )
         return self._search(asked, explain)
 
-    def _search(self, asked: extension.Query, explain: bool) -> Results:
+    def _search(self, asked: Query, explain: bool) -> Results:
         return results.of_parts(self._core.search(asked), explain)
 
     def search_many(
@@ -256,7 +255,7 @@ class CollectionReads:
         )
         return self._search_many(asked, texts, vectors, explain)
 
-    def _search_many(self, asked: extension.Query, texts: object, vectors: object, explain: bool) -> list[Results]:
+    def _search_many(self, asked: Query, texts: object, vectors: object, explain: bool) -> list[Results]:
         answers = self._core.search_many(asked, *several(texts, vectors))
         return [results.of_parts(parts, explain) for parts in answers]
 
@@ -315,7 +314,7 @@ class CollectionReads:
         asked = ids_query(using=using, limit=limit, where=where, recall=recall, ef=ef, exact=exact, timeout=timeout)
         return self._search_ids(asked, vectors)
 
-    def _search_ids(self, asked: extension.Query, vectors: object) -> tuple[Any, Any]:
+    def _search_ids(self, asked: Query, vectors: object) -> tuple[Any, Any]:
         answers = self._core.search_many(asked, *several(None, vectors))
         return results.ids_and_scores([parts[0] for parts in answers], as_arrays=hasattr(vectors, "__array__"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from . import arguments
 from . import vectors as _vectors
@@ -34,6 +34,27 @@ class Further(TypedDict, total=False):
     effort: int | None
 
 
+class Query(NamedTuple):
+    """A search as the extension module takes it: a tuple, because it is looked into at every search."""
+
+    text: Any
+    vector: bytes | None
+    vectors: dict[str, bytes] | None
+    timeout_seconds: float | None
+    cancel: _core.CancelFlag | None
+    where: str | None
+    limit: int
+    offset: int
+    recall: float | None
+    ef: int | None
+    exact: bool
+    #: text, payload, vector
+    include: tuple[bool, bool, bool]
+    explain: bool
+    #: A JSON object with what else differs from the defaults; None when nothing does.
+    fields: str | None
+
+
 def query(
     *,
     limit: int,
@@ -56,7 +77,7 @@ def query(
     vectors: object = None,
     cursor: str | None = None,
     **further: Unpack[Further],
-) -> _core.Query:
+) -> Query:
     """One search, or the common part of several."""
     if "effort" in further:
         old = further.pop("effort")
@@ -64,7 +85,39 @@ def query(
             raise InvalidError("search got ef and effort, its old name; give ef alone")
         warnings.warn("effort= is now ef=; the old name goes with the next version", DeprecationWarning, stacklevel=3)
         ef = old
-    # What is given; the engine knows what the others are by default.
+    fields = None
+    if like is not None or using is not None or mode is not None or fusion != "rrf" or weights is not None or further:
+        fields = _fields(like, using, mode, fusion, weights, further)
+    if recall is not None or ef is not None or exact is not False:
+        recall, ef, exact = arguments.accuracy(recall, ef, exact)
+        _check_finite("recall", recall)
+    return Query(
+        text,
+        None if vector is None else _vectors.vector_bytes(vector, "vector"),
+        None if vectors is None else _vectors.by_field(vectors, "vectors"),
+        None if timeout is None else arguments.seconds("timeout", timeout),
+        cancel,
+        None if where is None else arguments.text("where", where),
+        arguments.whole("limit", limit),
+        _offset(offset, cursor) if offset or cursor is not None else 0,
+        recall,
+        ef,
+        exact,
+        arguments.include(include),
+        bool(explain),
+        fields,
+    )
+
+
+def _fields(
+    like: str | None,
+    using: str | None,
+    mode: Mode | None,
+    fusion: Fusion,
+    weights: Mapping[str, float] | Sequence[float] | None,
+    further: Further,
+) -> str:
+    """What is given; the engine knows what the others are by default."""
     fields: dict[str, Any] = {}
     if like is not None:
         fields["like"] = arguments.text("like", like)
@@ -76,31 +129,13 @@ def query(
         fields["fusion"] = arguments.text("fusion", fusion)
     if weights is not None:
         fields["text_weight"], fields["vector_weight"] = arguments.weights(weights)
-    if recall is not None or ef is not None or exact is not False:
-        recall, ef, exact = arguments.accuracy(recall, ef, exact)
-        _check_finite("recall", recall)
     for name, wish in further.items():
         if name not in Further.__annotations__:
             raise TypeError(f"search() got an unexpected keyword argument {name!r}")
         fields[name] = wish
     for name, value in fields.items():
         _check_finite(name, value)
-    return {
-        "text": text,
-        "vector": None if vector is None else _vectors.vector_bytes(vector, "vector"),
-        "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
-        "timeout_seconds": None if timeout is None else arguments.seconds("timeout", timeout),
-        "cancel": cancel,
-        "where": None if where is None else arguments.text("where", where),
-        "limit": arguments.whole("limit", limit),
-        "offset": _offset(offset, cursor),
-        "recall": recall,
-        "ef": ef,
-        "exact": exact,
-        "include": arguments.include(include),
-        "explain": bool(explain),
-        "fields": _json(fields) if fields else None,
-    }
+    return _json(fields)
 
 
 def _check_finite(name: str, value: object) -> None:
@@ -118,7 +153,7 @@ def ids_query(
     exact: bool,
     timeout: float | None,
     cancel: _core.CancelFlag | None = None,
-) -> _core.Query:
+) -> Query:
     """What several searches by vectors have in common whose hits are their ids and scores."""
     return query(
         using=using,

@@ -14,6 +14,7 @@ from .caller import Caller, address
 from .values import bytes_json, bytes_of
 
 if TYPE_CHECKING:
+    from ..queries import Query
     from ..records import RecordParts
     from ..results import AnswerParts
     from ..vectors import VectorColumn
@@ -59,15 +60,15 @@ class RecordReads(Named):
         found: int = self._caller.read("GET", address("collections", self._name, "count", where=condition))["count"]
         return found
 
-    def search(self, query: _core.Query) -> AnswerParts:
-        place, limit = address("collections", self._name, "search"), query["timeout_seconds"]
+    def search(self, query: Query) -> AnswerParts:
+        place, limit = address("collections", self._name, "search"), query.timeout_seconds
         asked = _core.search_json(query)
-        return values.answer(self._caller.read("POST", place, asked, timeout_seconds=limit, cancel=query["cancel"]))
+        return values.answer(self._caller.read("POST", place, asked, timeout_seconds=limit, cancel=query.cancel))
 
     def search_many(
-        self, query: _core.Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
     ) -> list[AnswerParts]:
-        place, limit = address("collections", self._name, "search-many"), query["timeout_seconds"]
+        place, limit = address("collections", self._name, "search-many"), query.timeout_seconds
         searches = _core.searches_json(query, count, texts, vectors)
         started = time.monotonic()
         found: list[AnswerParts] = []
@@ -78,7 +79,7 @@ class RecordReads(Named):
                 # One time limit for all of them; the server reports when it is up.
                 left = max(limit - (time.monotonic() - started), 0.0) if start else limit
                 body += b',"timeout_ms":%r' % (left * 1000)
-            said = self._caller.read("POST", place, body + b"}", timeout_seconds=limit, cancel=query["cancel"])
+            said = self._caller.read("POST", place, body + b"}", timeout_seconds=limit, cancel=query.cancel)
             found += [values.answer(answer) for answer in said["answers"]]
         return found
 

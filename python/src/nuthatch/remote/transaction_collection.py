@@ -13,6 +13,7 @@ from .reads import RecordReads
 
 if TYPE_CHECKING:
     from ..batch import Columns
+    from ..queries import Query
     from ..records import RecordParts
     from ..results import AnswerParts
     from ..vectors import VectorColumn
@@ -68,12 +69,12 @@ class TransactionCollection(RecordReads):
         self._depend_on_everything()
         return super().count(condition)
 
-    def search(self, query: _core.Query) -> AnswerParts:
+    def search(self, query: Query) -> AnswerParts:
         self._depend_on_everything()
         return super().search(query)
 
     def search_many(
-        self, query: _core.Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
     ) -> list[AnswerParts]:
         self._depend_on_everything()
         return super().search_many(query, count, texts, vectors)
