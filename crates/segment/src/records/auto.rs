@@ -21,9 +21,9 @@ const CACHED_SHARE_MAX: f64 = 1.0 / 64.0;
 /// Records to be read before the first try to map, and between tries while records come from the disk. Each time that memory is
 /// short doubles them.
 const RECORDS_BEFORE_TRY: u64 = 64;
-const RECORDS_BEFORE_TRY_MAX: u64 = 1 << 20;
+const RECORDS_BEFORE_TRY_MAX: u64 = 1 << 16;
 /// Going back to reads multiplies them by this, so that a file does not go to and fro.
-const SETBACK_FACTOR: u64 = 16;
+const SETBACK_FACTOR: u64 = 4;
 /// One major fault in so many mapped records is too many.
 const RECORDS_A_FAULT: u64 = 8;
 /// A thread counts the faults of one search in so many: asking the system takes some 0.2 µs.
