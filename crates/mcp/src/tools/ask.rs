@@ -30,6 +30,7 @@ pub struct Asking {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AskAnswer {
+    /// As the operation answers.
     answer: Value,
     #[serde(skip)]
     text: String,

@@ -30,6 +30,9 @@ fn every_tool_is_annotated_and_described() {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
         let arguments = tool["inputSchema"]["properties"].as_object().unwrap();
         assert!(arguments.values().all(|argument| argument["description"].is_string()), "{tool}");
+        // The protocol takes no `true` for anything, as JSON Schema does.
+        let parts = tool["outputSchema"]["properties"].as_object().unwrap();
+        assert!(parts.values().all(Value::is_object), "{tool}");
         // Hosts are known that take one type for each argument and no references.
         let schema = tool["inputSchema"].to_string();
         assert!(!schema.contains("$ref") && !schema.contains("null") && !schema.contains("anyOf"), "{schema}");
