@@ -4,6 +4,7 @@
 //! that edit, which errs on the side of looking at a log too many.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::log_file::{LogPart, walk};
@@ -11,25 +12,33 @@ use crate::log_file::{LogPart, walk};
 /// The lowest number of a log that recovery reads: the one noted for all column families when a log became obsolete, or the
 /// smallest of their own. 0 when it cannot be told.
 pub(crate) fn oldest_log_needed(folder: &Path) -> std::io::Result<u64> {
-    let current = match std::fs::read_to_string(folder.join("CURRENT")) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+    let name = || match std::fs::read_to_string(folder.join("CURRENT")) {
         // Damage here is found and named by others.
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Ok(0),
-        current => current?,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => Ok(None),
+        name => name.map(Some),
     };
+    let mut current = name()?;
+    while let Some(manifest) = current {
+        match oldest_log_in(&folder.join(manifest.trim_end())) {
+            // An open store begins a manifest now and then, and deletes the one before.
+            Err(error) if error.kind() == ErrorKind::NotFound => current = name()?.filter(|now| *now != manifest),
+            found => return found,
+        }
+    }
+    Ok(0)
+}
+
+fn oldest_log_in(manifest: &Path) -> std::io::Result<u64> {
     let (mut noted, mut needed) = (0, BTreeMap::new());
-    let walked = walk(&folder.join(current.trim_end()), None, &mut |found| {
+    walk(manifest, None, &mut |found| {
         let LogPart::Record { bytes, .. } = found else { return };
         let Some(edit) = Edit::read(bytes) else { return };
         noted = noted.max(edit.oldest_log_of_all);
         if let Some(log) = edit.oldest_log {
             needed.insert(edit.family, log);
         }
-    });
-    match walked {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(noted.max(needed.into_values().min().unwrap_or(0))),
-    }
+    })?;
+    Ok(noted.max(needed.into_values().min().unwrap_or(0)))
 }
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! The store on RocksDB, in one folder, for one process.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,8 +35,6 @@ pub struct StoreOptions {
 const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(20);
 const FULL_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// How often a walk over the logs is begun again because files disappeared.
-const LISTS_MAX: usize = 5;
 /// By itself the store reads a block, and more at a time with each that follows, from the beginning in each page of a listing.
 const READAHEAD_BYTES: usize = 512 << 10;
 /// Of a write buffer, for its filter.
@@ -173,19 +171,7 @@ impl RocksStore {
     pub fn scrub_logs(&self) -> Result<()> {
         let _turning = self.turning_logs.write();
         self.flush_tables()?;
-        self.while_files_go(scrub)
-    }
-
-    /// RocksDB deletes obsolete files at any time: then the walk lists the files again.
-    fn while_files_go(&self, walk: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
-        let again = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
-        let mut walked = walk(&self.folder);
-        for _ in 1..LISTS_MAX {
-            if walked.as_ref().err().is_some_and(again) {
-                walked = walk(&self.folder);
-            }
-        }
-        walked.map_err(|error| StoreError::Io { path: self.folder.clone(), what: error.to_string() })
+        scrub(&self.folder).map_err(|error| self.io(&error))
     }
 
     /// Gives the space of logs that are kept to be written over back to the disk. Writers wait for a moment, and later for
@@ -193,8 +179,13 @@ impl RocksStore {
     #[allow(clippy::disallowed_methods, reason = "it shortens files that have their names")]
     pub fn empty_spare_logs(&self) -> Result<()> {
         let _turning = self.turning_logs.write();
-        let empty = |path: PathBuf| std::fs::OpenOptions::new().write(true).open(path)?.set_len(0);
-        self.while_files_go(|folder| obsolete_logs(folder)?.into_iter().try_for_each(empty))
+        let empty = |path: PathBuf| unless_gone(|| std::fs::OpenOptions::new().write(true).open(path)?.set_len(0));
+        let emptied = obsolete_logs(&self.folder).and_then(|logs| logs.into_iter().try_for_each(empty));
+        emptied.map_err(|error| self.io(&error))
+    }
+
+    fn io(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Io { path: self.folder.clone(), what: error.to_string() }
     }
 
     fn flush_tables(&self) -> Result<()> {
@@ -285,19 +276,27 @@ impl Drop for SpareLogs {
     }
 }
 
-/// Writes zeros over obsolete logs, and behind the end of the others. The caller keeps writers off.
+/// Writes zeros over obsolete logs, and behind the end of the others. RocksDB deletes obsolete logs at any time. The caller keeps
+/// writers off, so that no log is begun: one that is gone was deleted, and not given another name.
 #[allow(clippy::disallowed_methods, reason = "it writes over files that have their names")]
 fn scrub(folder: &Path) -> std::io::Result<()> {
     let obsolete = obsolete_logs(folder)?;
     for (number, path) in logs(folder)? {
-        let end = if obsolete.contains(&path) { 0 } else { end_of(&path, number)? };
-        let mut file = std::fs::OpenOptions::new().write(true).open(&path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(end))?;
-        std::io::copy(&mut std::io::repeat(0).take(length.saturating_sub(end)), &mut file)?;
-        file.sync_data()?;
+        unless_gone(|| {
+            let end = if obsolete.contains(&path) { 0 } else { end_of(&path, number)? };
+            let mut file = std::fs::OpenOptions::new().write(true).open(&path)?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(end))?;
+            std::io::copy(&mut std::io::repeat(0).take(length.saturating_sub(end)), &mut file)?;
+            file.sync_data()
+        })?;
     }
     Ok(())
+}
+
+/// What is done to a file, if it is still there.
+fn unless_gone(done: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
+    done().or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 impl Store for RocksStore {
