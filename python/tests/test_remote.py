@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import json
 import os
 import socket
 import subprocess
+import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -452,6 +454,157 @@ def test_a_fork_has_connections_of_its_own(remote):
             os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     assert kv["b"] == b"parent's"
+
+
+class Listening:
+    """A socket that takes connections and does with each what it is told, one after the other."""
+
+    def __init__(self, *each: Callable[[socket.socket], None]) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve, args=(each,), daemon=True)
+
+    def _serve(self, each: Iterable[Callable[[socket.socket], None]]) -> None:
+        for one in each:
+            connection, _ = self._socket.accept()
+            with connection:
+                connection.settimeout(60)
+                one(connection)
+
+    def __enter__(self) -> Listening:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(60)
+        self._socket.close()
+
+
+def said(body: bytes, head: bytes = b"") -> bytes:
+    return b"HTTP/1.1 200 OK\r\n%scontent-length: %d\r\n\r\n%s" % (head, len(body), body)
+
+
+CALLER = said(b'{"tenant": null, "body_bytes_max": 1000}')
+
+
+def test_a_request_travels_in_one_piece():
+    received = []
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(CALLER)
+        received.append(connection.recv(65536))
+        connection.sendall(said(b'{"value": 7}'))
+
+    with Listening(answer) as server, nuthatch.connect(server.url) as db:
+        assert keyspace_of(db).increment("n") == 7
+    head, _, body = received[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/keyspaces/k/increment HTTP/1.1") and json.loads(body)["key"] == "n"
+
+
+def test_a_connection_that_the_server_has_closed_meanwhile_is_not_used_again():
+    closed = threading.Event()
+
+    def answer_and_close(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(CALLER)
+        connection.shutdown(socket.SHUT_RDWR)
+        closed.set()
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(said(b'{"value": 7}'))
+
+    with Listening(answer_and_close, answer) as server, nuthatch.connect(server.url) as db:
+        assert closed.wait(60)
+        assert keyspace_of(db).increment("n") == 7, "a write, which is not tried again once it may have arrived"
+
+
+def test_an_answer_in_pieces_and_in_chunks_is_whole():
+    chunked = b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"val\r\n8\r\nue": 7}\n\r\n0\r\n\r\n'
+    whole = CALLER + chunked
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(CALLER)
+        connection.recv(65536)
+        for at in range(len(CALLER), len(whole)):
+            connection.sendall(whole[at : at + 1])
+
+    with Listening(answer) as server, nuthatch.connect(server.url) as db:
+        assert keyspace_of(db).increment("n") == 7
+
+
+def test_an_answer_that_ends_early_is_no_answer():
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(CALLER)
+        connection.recv(65536)
+        connection.sendall(said(b'{"value": 7}')[:-3])
+
+    broken = pytest.raises(nuthatch.UnavailableError, match="broke off.*may have been done")
+    with Listening(answer) as server, nuthatch.connect(server.url) as db, broken:
+        keyspace_of(db).increment("n")
+
+
+def test_another_address_that_a_server_names_is_not_asked():
+    elsewhere = {"location": "http://127.0.0.1:1/"}
+    refused = pytest.raises(nuthatch.UnavailableError, match="answered 302")
+    with Scripted(lambda *_: (302, elsewhere, b"")) as server, nuthatch.connect(server.url) as db, refused:
+        db.keyspaces()
+
+
+def test_ctrl_c_ends_a_request_that_waits():
+    script = """
+import os, signal, socket, threading, nuthatch
+server = socket.create_server(("127.0.0.1", 0))
+def never_answer():
+    connection, _ = server.accept()
+    connection.recv(65536)
+    os.kill(os.getpid(), signal.SIGINT)
+    assert connection.recv(1) == b"", "the client hangs up"
+    print("gone", flush=True)
+thread = threading.Thread(target=never_answer)
+thread.start()
+try:
+    nuthatch.connect(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=3600)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+thread.join()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "gone" in done.stdout and "interrupted" in done.stdout, done.stderr
+
+
+def test_certificates_of_the_systems_authorities_are_trusted(tmp_path):
+    flags = ["--tls-cert", str(CERTIFICATES / "server.pem"), "--tls-key", str(CERTIFICATES / "server.key")]
+    script = "import sys, nuthatch; nuthatch.connect(sys.argv[1]).close()"
+    with faces.served(tmp_path / "memory", *flags) as url:
+        address = url.replace("127.0.0.1", "localhost")
+        for trusted, is_trusted in ((CERTIFICATES / "ca.pem", True), (CERTIFICATES / "server.key", False)):
+            environment = {**os.environ, "SSL_CERT_FILE": str(trusted)}
+            done = subprocess.run(
+                [sys.executable, "-c", script, address], env=environment, capture_output=True, text=True, timeout=60
+            )
+            assert (done.returncode == 0) == is_trusted, done.stderr
+            assert is_trusted or "name it with ca=" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("no.pem", "no certificate"), ("half.pem", "-----BEGIN CERTIFICATE-----\n?\n")]
+)
+def test_a_file_without_certificates_is_refused_by_name(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    for options in ({"ca": tmp_path / name}, {"client_cert": (tmp_path / name, CERTIFICATES / "client.key")}):
+        with pytest.raises(nuthatch.InvalidError, match=name):
+            nuthatch.connect("https://localhost:1", **options)
+
+
+def test_bodies_larger_than_any_buffer_arrive_whole(remote):
+    kv = remote.kv("k")
+    value = os.urandom(3 << 20)
+    kv["large"] = value
+    assert kv["large"] == value
 
 
 def test_names_and_keys_of_any_bytes_arrive(remote):

@@ -21,6 +21,7 @@ mod error;
 mod forked;
 mod graph;
 mod handle;
+mod http;
 mod keyspace;
 mod records;
 mod remote;
@@ -38,6 +39,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<adding::CancelFlag>()?;
+    module.add_class::<http::HttpClient>()?;
+    module.add("HttpFault", module.py().get_type::<http::HttpFault>())?;
     module.add_function(wrap_pyfunction!(backup::list_backups, module)?)?;
     module.add_function(wrap_pyfunction!(backup::verify_backups, module)?)?;
     module.add_function(wrap_pyfunction!(backup::delete_backups, module)?)?;

@@ -103,6 +103,42 @@ def restore(
     on_progress: Callable[..., object] | None,
 ) -> dict[str, Any]: ...
 
+class HttpFault(Exception):
+    """A request without an answer.
+
+    Its arguments are a kind (``tls``, ``connect``, ``connect_timeout``, ``timeout``, ``broken``, ``cancelled``) and
+    what happened. Once ``timeout`` or ``broken``, it may have been sent.
+    """
+
+    args: tuple[str, str]
+
+@final
+class HttpClient:
+    """Connections to servers. Threads share them; a process and its fork must not."""
+
+    def __init__(self, connections: int, tls: bool, ca: str | None, client_cert: tuple[str, str | None] | None) -> None:
+        """``connections`` are kept at most. ``ca`` and ``client_cert`` name files in PEM.
+
+        Raises OSError and ValueError for files that cannot be read.
+        """
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes | None,
+        timeout_seconds: float | None,
+        cancel: CancelFlag | None,
+    ) -> tuple[int, str | None, str | None, bytes]:
+        """One request: status, media type, ``Retry-After``, body.
+
+        Raises HttpFault when there is no answer.
+        """
+
+    def close(self) -> None:
+        """Requests that wait are still answered; the connections end with the last of them."""
+
 @final
 class CancelFlag:
     def __init__(self) -> None: ...

@@ -40,6 +40,3 @@ class OverHttp:
     """Marks a core that asks a server: its files are documents sent to it, under relative names."""
 
     __slots__ = ()
-
-    def cancel(self, flag: extension.CancelFlag) -> None:
-        """Ends the search that was given this flag, if one is running."""

@@ -77,8 +77,8 @@ def connect(
     for this process alone: other processes are refused while it is open, and this call fails if one
     has it open. ``program`` describes this process to the others.
 
-    ``path`` may be the address of a server instead, ``"http://host:7700"`` or ``"https://…"``
-    (needs ``nuthatch[http]``). Then ``api_key`` is the key that ``nuthatch key create`` printed.
+    ``path`` may be the address of a server instead, ``"http://host:7700"`` or ``"https://…"``.
+    Then ``api_key`` is the key that ``nuthatch key create`` printed.
     ``tenant`` selects a tenant, for keys of an administrator (any other key belongs to one tenant
     already). ``timeout`` (seconds; default 60) limits each request. ``ca`` is a file of
     certificates (PEM) to trust instead of the system's. ``client_cert`` is a file with certificate

@@ -34,9 +34,7 @@ async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = Non
         cancel.set()
         # No one needs the call's outcome any more.
         work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        if isinstance(of, OverHttp):
-            of.cancel(cancel)
-        else:
+        if not isinstance(of, OverHttp):
             await asyncio.wait([work])
         raise
 

@@ -45,9 +45,6 @@ class Named(OverHttp):
 class RecordReads(Named):
     """Reading a collection."""
 
-    def cancel(self, flag: _core.CancelFlag) -> None:
-        self._caller.wire.cancel(flag)
-
     def get_records(self, ids: list[str], vectors: bool) -> list[RecordParts | None]:
         asked = {"ids": ids, "vectors": vectors, "vector_format": "base64"}
         found = self._caller.read("POST", address("collections", self._name, "get"), asked)["records"]
