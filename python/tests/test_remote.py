@@ -557,6 +557,7 @@ def test_another_address_that_a_server_names_is_not_asked():
 def test_ctrl_c_ends_a_request_that_waits():
     script = """
 import os, signal, socket, threading, nuthatch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
 server = socket.create_server(("127.0.0.1", 0))
 def never_answer():
     connection, _ = server.accept()
