@@ -67,6 +67,12 @@ pub enum StoreError {
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {
+    /// What makes an error of a refusal about this file or folder.
+    pub(crate) fn io<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Self + use<E> {
+        let path = path.to_path_buf();
+        move |error| Self::Io { path, what: error.to_string() }
+    }
+
     pub(crate) fn old_snapshot() -> Self {
         let what = "an export or a backup of one tenant still reads an older state of the store";
         Self::Held(what.to_string())

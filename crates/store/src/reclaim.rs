@@ -157,10 +157,10 @@ impl RocksStore {
     /// when the old is six times as long as a new one would be, and cannot be told to: so it gets something to write.
     fn renew_manifest(&self) -> Result<()> {
         let current = self.folder().join("CURRENT");
-        let io = |error: std::io::Error| StoreError::Io { path: current.clone(), what: error.to_string() };
-        let named = || std::fs::read_to_string(&current).map_err(io);
+        let named = || std::fs::read_to_string(&current).map_err(StoreError::io(&current));
         let before = named()?;
-        let bytes = std::fs::metadata(self.folder().join(before.trim_end())).map_err(io)?.len() as usize;
+        let manifest = std::fs::metadata(self.folder().join(before.trim_end()));
+        let bytes = manifest.map_err(StoreError::io(&current))?.len() as usize;
         // One round writes it four times: as first and last key, of the value and of its deletion. Small pieces, because
         // what is left of it in the new MANIFEST counts as a part of how long that ought to be.
         let key = PADDING.key(&vec![0; (bytes / 32).max(PADDING_BYTES_MIN)]);

@@ -41,16 +41,16 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
     if report.damage.is_empty() {
         return Ok(report);
     }
-    std::fs::create_dir_all(quarantine).map_err(io(quarantine))?;
+    std::fs::create_dir_all(quarantine).map_err(StoreError::io(quarantine))?;
     if let Verdict::Torn { hole, later } | Verdict::Damaged { hole, later } =
-        check_logs(folder, None).map_err(io(folder))?
+        check_logs(folder, None).map_err(StoreError::io(folder))?
     {
         for log in later.iter().chain([&hole.path]) {
             let copy = quarantine.join(log.file_name().unwrap_or_default());
-            copy_durably(log, &copy).map_err(io(log))?;
+            copy_durably(log, &copy).map_err(StoreError::io(log))?;
             report.quarantined.push(copy);
         }
-        hole.cut(&later).map_err(io(&hole.path))?;
+        hole.cut(&later).map_err(StoreError::io(&hole.path))?;
         report.cut = Some(hole);
     }
     let (mut lost_structure, mut lost_tables) = (false, false);
@@ -58,7 +58,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
         let name = found.path.file_name().unwrap_or_default().to_string_lossy();
         let copy = quarantine.join(&*name);
         if found.path.is_file() && !report.quarantined.contains(&copy) {
-            copy_durably(&found.path, &copy).map_err(io(&found.path))?;
+            copy_durably(&found.path, &copy).map_err(StoreError::io(&found.path))?;
             report.quarantined.push(copy);
         }
         let remove = if name.ends_with(".sst") {
@@ -70,7 +70,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
             name == "CHECKSUMS" || name == "IDENTITY" || name.starts_with("OPTIONS-")
         };
         if remove && found.path.is_file() {
-            std::fs::remove_file(&found.path).map_err(io(&found.path))?;
+            std::fs::remove_file(&found.path).map_err(StoreError::io(&found.path))?;
         }
     }
     if lost_structure || lost_tables {
@@ -84,13 +84,8 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
     drop(repaired);
     // Noted again: rewritten files have other checksums now.
     match std::fs::remove_file(folder.join("CHECKSUMS")) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(folder)(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(StoreError::io(folder)(error)),
         _ => record_checksums(folder, None)?,
     }
     Ok(report)
-}
-
-fn io<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> StoreError + use<E> {
-    let path = path.to_path_buf();
-    move |error| StoreError::Io { path, what: error.to_string() }
 }

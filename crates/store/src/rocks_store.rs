@@ -80,13 +80,12 @@ impl RocksStore {
     /// [`torn_tail`](Self::torn_tail); damage before it is refused with the file's name, because what follows the damage was
     /// acknowledged.
     pub fn open(folder: &Path, options: StoreOptions) -> Result<Self> {
-        let io = |error: std::io::Error| StoreError::Io { path: folder.to_path_buf(), what: error.to_string() };
         let torn_tail = match check_logs(folder, None) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            verdict => match verdict.map_err(io)? {
+            verdict => match verdict.map_err(StoreError::io(folder))? {
                 Verdict::Whole => None,
                 Verdict::Torn { hole, later } => {
-                    hole.cut(&later).map_err(io)?;
+                    hole.cut(&later).map_err(StoreError::io(folder))?;
                     Some(hole)
                 }
                 Verdict::Damaged { hole, .. } => {
@@ -171,7 +170,7 @@ impl RocksStore {
     pub fn scrub_logs(&self) -> Result<()> {
         let _turning = self.turning_logs.write();
         self.flush_tables()?;
-        scrub(&self.folder).map_err(|error| self.io(&error))
+        scrub(&self.folder).map_err(StoreError::io(&self.folder))
     }
 
     /// Gives the space of logs that are kept to be written over back to the disk. Writers wait for a moment, and later for
@@ -181,11 +180,7 @@ impl RocksStore {
         let _turning = self.turning_logs.write();
         let empty = |path: PathBuf| unless_gone(|| std::fs::OpenOptions::new().write(true).open(path)?.set_len(0));
         let emptied = obsolete_logs(&self.folder).and_then(|logs| logs.into_iter().try_for_each(empty));
-        emptied.map_err(|error| self.io(&error))
-    }
-
-    fn io(&self, error: &std::io::Error) -> StoreError {
-        StoreError::Io { path: self.folder.clone(), what: error.to_string() }
+        emptied.map_err(StoreError::io(&self.folder))
     }
 
     fn flush_tables(&self) -> Result<()> {

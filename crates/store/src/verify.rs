@@ -47,15 +47,14 @@ pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result
                 Ok(sum) => drop(place.insert(sum)),
                 // Compaction may remove a file at any moment.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io(&path, error)),
+                Err(error) => return Err(StoreError::io(&path)(error)),
             }
         }
     }
     if known == before {
         return Ok(());
     }
-    write_sealed(&folder.join(CHECKSUMS), &body_of(&known))
-        .map_err(|error| StoreError::Io { path: folder.join(CHECKSUMS), what: error.to_string() })
+    write_sealed(&folder.join(CHECKSUMS), &body_of(&known)).map_err(StoreError::io(&folder.join(CHECKSUMS)))
 }
 
 fn body_of(sums: &Sums) -> Vec<u8> {
@@ -105,7 +104,7 @@ pub fn verify_small(folder: &Path) -> Result<Vec<Damage>> {
         match check_file(&path, name, &[], &sums, true) {
             Ok(what) => damage.extend(what.map(|what| Damage { path, what })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io(&path, error)),
+            Err(error) => return Err(StoreError::io(&path)(error)),
         }
     }
     Ok(damage)
@@ -128,7 +127,7 @@ pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> StoreError {
 pub(crate) fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<Damage>> {
     let live = published.is_some();
     let mut damage = Vec::new();
-    match check_logs(folder, published).map_err(|error| io(folder, error))? {
+    match check_logs(folder, published).map_err(StoreError::io(folder))? {
         Verdict::Whole => {}
         Verdict::Torn { hole, .. } | Verdict::Damaged { hole, .. } => {
             damage.push(Damage { what: hole.describe(), path: hole.path });
@@ -146,7 +145,7 @@ pub(crate) fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<D
         let path = folder.join(name);
         let what = match check_file(&path, name, &names, &sums, live) {
             Err(error) if live && error.kind() == std::io::ErrorKind::NotFound => None,
-            checked => checked.map_err(|error| io(&path, error))?,
+            checked => checked.map_err(StoreError::io(&path))?,
         };
         damage.extend(what.map(|what| Damage { path, what }));
     }
@@ -210,10 +209,10 @@ pub(crate) fn is_immutable(name: &str) -> bool {
 }
 
 fn file_names(folder: &Path) -> Result<Vec<String>> {
-    let entries = std::fs::read_dir(folder).map_err(|error| io(folder, error))?;
+    let entries = std::fs::read_dir(folder).map_err(StoreError::io(folder))?;
     let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|error| io(folder, error))?;
+        let entry = entry.map_err(StoreError::io(folder))?;
         if entry.file_type().is_ok_and(|kind| kind.is_file()) {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
@@ -235,8 +234,4 @@ fn checksum_of(path: &Path) -> std::io::Result<(u64, u32)> {
             }
         }
     }
-}
-
-fn io(path: &Path, error: std::io::Error) -> StoreError {
-    StoreError::Io { path: path.to_path_buf(), what: error.to_string() }
 }
