@@ -480,8 +480,8 @@ class Listening:
         self._socket.close()
 
 
-def said(body: bytes, head: bytes = b"") -> bytes:
-    return b"HTTP/1.1 200 OK\r\n%scontent-length: %d\r\n\r\n%s" % (head, len(body), body)
+def said(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
 
 
 CALLER = said(b'{"tenant": null, "body_bytes_max": 1000}')

@@ -155,13 +155,9 @@ class Wire:
             return Answer(self.url, body)
         made = problem(self.url, status, media_type, body)
         # Our server says so only before it has begun; the same answer from a proxy does not count.
-        is_refused = (
-            status in (429, 503)
-            and retry_after is not None
-            and retry_after.isdigit()
-            and (media_type or "").startswith(PROBLEM)
-        )
-        return made, is_refused, min(float(retry_after or 0), _PAUSE_SECONDS_MAX) if is_refused else 0.0
+        wait = retry_after or ""
+        is_refused = status in (429, 503) and wait.isdigit() and (media_type or "").startswith(PROBLEM)
+        return made, is_refused, min(float(wait), _PAUSE_SECONDS_MAX) if is_refused else 0.0
 
     def _broken(self, fault: _core.HttpFault, left: float | None, is_read: bool) -> tuple[NuthatchError, bool]:
         """The error for a request without an answer, and whether it may have been sent."""
