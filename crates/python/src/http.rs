@@ -29,7 +29,7 @@ use ureq::{Agent, Body, Error};
 
 use crate::adding::{CancelFlag, SIGNALS_EVERY};
 
-/// For a connection, its name's resolution included.
+/// For the resolution of a name, and as long again for the connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 /// A connection that nobody used for so long is closed.
