@@ -14,12 +14,8 @@ const FOLDER: &str = "NUTHATCH_TEST_TENANTS";
 const ASLEEP_BYTES_MAX: u64 = 50_000_000;
 
 fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let kib = |field: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-        line.trim().strip_suffix("kB").unwrap().trim().parse::<u64>().unwrap()
-    };
-    (kib("RssAnon:") + kib("RssFile:")) * 1024
+    let memory = ProcessMemory::now().unwrap();
+    memory.anonymous_bytes + memory.file_bytes
 }
 
 fn is_long() -> bool {

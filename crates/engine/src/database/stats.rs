@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_heap::HeapUsage;
 use nuthatch_store::{StoreMemory, Upkeep};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +12,7 @@ use crate::Result;
 use crate::below::files_below;
 use crate::collection::{CollectionInfo, Core};
 use crate::database::Database;
-use crate::database::memory::{Accounted, Mappings, ProcessMemory};
+use crate::database::memory::{self, Accounted};
 use crate::index::TEXT;
 use crate::snapshot::Lookup;
 
@@ -204,7 +203,7 @@ impl MemoryStats {
     fn account_for_the_rest(&mut self) {
         let parts = self.engine_bytes + self.build_bytes + self.embedder_bytes;
         self.accounted_bytes = parts;
-        let Some((process, mappings, heap)) = measured_together() else { return };
+        let Some(((process, mappings), heap)) = memory::mapped().zip(nuthatch_heap::usage()) else { return };
         let rest = Accounted::new(parts, heap, mappings);
         (self.heap_other_bytes, self.heap_free_bytes) = (rest.heap_other_bytes, rest.heap_free_bytes);
         (self.stack_bytes, self.program_bytes) = (rest.stack_bytes, rest.program_bytes);
@@ -214,26 +213,6 @@ impl MemoryStats {
         (self.process_anonymous_bytes, self.process_file_bytes) = (process.anonymous_bytes, process.file_bytes);
     }
 }
-
-/// The system's figures and the allocator's. They are read one after the other, some milliseconds in all: again if background work
-/// took or gave back much meanwhile. `None` where the system or the allocator does not tell.
-fn measured_together() -> Option<(ProcessMemory, Mappings, HeapUsage)> {
-    let mut measured = None;
-    for _ in 0..MEASURES_MAX {
-        let before = ProcessMemory::now()?;
-        let (mappings, heap, process) = (Mappings::now()?, nuthatch_heap::usage()?, ProcessMemory::now()?);
-        measured = Some((process, mappings, heap));
-        let changed = process.anonymous_bytes.abs_diff(before.anonymous_bytes);
-        if changed <= process.anonymous_bytes / CHANGE_PART_MAX {
-            break;
-        }
-    }
-    measured
-}
-
-/// Part of the heap that may change while it is measured, and tries.
-const CHANGE_PART_MAX: u64 = 64;
-const MEASURES_MAX: usize = 4;
 
 #[cfg(test)]
 mod tests {
