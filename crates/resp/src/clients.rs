@@ -1,6 +1,7 @@
 //! The connections there are: for CLIENT, for the cap, and for ending them.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -153,6 +154,15 @@ impl Client {
         self.killed.store(true, Ordering::Relaxed);
         // It may have ended by itself.
         let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Whether the client has hung up, or was made to. Only its own thread may ask.
+    pub fn is_gone(&self) -> bool {
+        let looked = self.socket.set_nonblocking(true).and_then(|()| self.socket.peek(&mut [0]));
+        let still = self.socket.set_nonblocking(false);
+        self.killed.load(Ordering::Relaxed)
+            || still.is_err()
+            || !matches!(looked, Ok(1..)) && !looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
     /// Lets it end with what it has sent so far.

@@ -35,6 +35,11 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
                 Ok(Some(command)) => {
                     session.handle(command, &mut out);
                     has_run = true;
+                    if session.is_waiting()
+                        && (flush(&mut session, &mut *stream, &mut out).is_err() || !session.wait(&mut out))
+                    {
+                        return;
+                    }
                 }
                 Ok(None) => break,
                 Err(error) => {

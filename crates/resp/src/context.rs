@@ -5,6 +5,7 @@
 //! key is unchanged; when it wrote more, the command is run again in a transaction. Within EXEC all commands share one transaction.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,8 +16,9 @@ use nuthatch_link::{
 };
 use serde_json::Value as Json;
 
+use crate::aggregate::rows::{dead, expiring, owner};
+use crate::aggregate::{Aggregate, Kind};
 use crate::failure::{Failure, Outcome};
-use crate::hash::Hash;
 use crate::post_commit::PostCommit;
 use crate::prepared::Prepared;
 use crate::tenant::{Space, Tenant, collection_prefix};
@@ -32,6 +34,10 @@ pub(crate) struct CommandContext<'u> {
     /// As they are stored.
     seen: Vec<(Vec<u8>, Option<Entry>)>,
     writes: Vec<KvOp>,
+    /// Changes of rows of aggregates; a row without a value is deleted.
+    row_writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// It reads or writes rows, of one moment with its keys.
+    needs_transaction: bool,
     /// Collections that were made for this; dropped again when nothing comes of it.
     created: Vec<String>,
     post_commit: Vec<PostCommit>,
@@ -72,8 +78,19 @@ impl<'u> CommandContext<'u> {
     }
 
     fn new(tenant: &'u Tenant, space: &'u Arc<Space>, place: Execution<'u>, now_ms: u64) -> Self {
-        let (seen, writes, created, post_commit) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { tenant, space, place, now_ms, seen, writes, created, post_commit, wrote_records: false }
+        Self {
+            tenant,
+            space,
+            place,
+            now_ms,
+            seen: Vec::new(),
+            writes: Vec::new(),
+            row_writes: BTreeMap::new(),
+            needs_transaction: false,
+            created: Vec::new(),
+            post_commit: Vec::new(),
+            wrote_records: false,
+        }
     }
 
     /// The value of a key and when it expires.
@@ -103,13 +120,66 @@ impl<'u> CommandContext<'u> {
         }
     }
 
-    /// A hash and when it expires.
-    pub fn hash(&mut self, key: &[u8]) -> Outcome<Option<(Hash, Option<u64>)>> {
+    /// An aggregate and when it expires; an empty one when there is none.
+    pub fn aggregate(&mut self, key: &[u8], kind: Kind) -> Outcome<(Aggregate, Option<u64>)> {
         match self.value(key)? {
-            None => Ok(None),
-            Some((Value::Hash(hash), expires_at_ms)) => Ok(Some((hash, expires_at_ms))),
+            None => Ok((Aggregate::new(kind), None)),
+            Some((Value::Aggregate(aggregate), expires_at_ms)) if aggregate.kind == kind => {
+                Ok((aggregate, expires_at_ms))
+            }
             Some(_) => Err(Failure::wrong_type()),
         }
+    }
+
+    /// A row of an aggregate, with this command's own writes.
+    pub fn row(&mut self, row: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        if let Some(written) = self.row_writes.get(row) {
+            return Ok(written.clone());
+        }
+        match &self.place {
+            Execution::Live(_) => Ok(self.space.rows(self.tenant)?.get(row)?),
+            Execution::Within(transaction, _) => Ok(transaction.kv(&self.space.rows_name())?.get(row)?),
+        }
+    }
+
+    /// Several rows as of one moment; only before the command writes any.
+    pub fn rows(&mut self, rows: &[Vec<u8>]) -> Outcome<Vec<Option<Vec<u8>>>> {
+        if !self.row_writes.is_empty() {
+            return rows.iter().map(|row| self.row(row)).collect();
+        }
+        let entries = match &self.place {
+            Execution::Live(_) => self.space.rows(self.tenant)?.entries(rows)?,
+            Execution::Within(transaction, _) => transaction.kv(&self.space.rows_name())?.entries(rows)?,
+        };
+        Ok(entries.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
+    }
+
+    /// A page of rows, without this command's own writes: commands read before they write.
+    pub fn scan_rows(&mut self, scan: &KeyScan) -> Outcome<KeyPage> {
+        match &self.place {
+            // Others may change the key and its rows between two pages.
+            Execution::Live(_) => Err(self.ask_for_transaction()),
+            Execution::Within(transaction, _) => Ok(transaction.kv(&self.space.rows_name())?.scan(scan)?),
+        }
+    }
+
+    /// Sets a row, or deletes it.
+    pub fn put_row(&mut self, row: Vec<u8>, value: Option<Vec<u8>>) -> Outcome<()> {
+        if matches!(self.place, Execution::Live(_)) {
+            return Err(self.ask_for_transaction());
+        }
+        self.row_writes.insert(row, value);
+        Ok(())
+    }
+
+    fn ask_for_transaction(&mut self) -> Failure {
+        self.needs_transaction = true;
+        Failure::conflict()
+    }
+
+    /// It has to be run again, in a transaction.
+    pub fn needs_transaction(&self) -> bool {
+        self.needs_transaction
     }
 
     /// A vector set and its collection.
@@ -147,6 +217,9 @@ impl<'u> CommandContext<'u> {
     /// Sets a key, whatever it held.
     pub fn put(&mut self, key: &[u8], value: Value, expires_at_ms: Option<u64>) -> Outcome<()> {
         self.let_go(key, &value)?;
+        if let Value::Aggregate(aggregate) = &value {
+            self.own_rows(key, aggregate, expires_at_ms)?;
+        }
         let (value, expires_at_ms) = match value {
             // The store would remove the key and leave the collection behind.
             Value::Set(set) => (Value::Set(Set { expires_at_ms, ..set }), None),
@@ -165,6 +238,24 @@ impl<'u> CommandContext<'u> {
     pub fn delete(&mut self, key: &[u8]) -> Outcome<()> {
         self.let_go(key, &Value::String(Vec::new()))?;
         self.writes.push(KvOp::Delete { key: key.to_vec() });
+        Ok(())
+    }
+
+    /// The rows of an aggregate say which key they are of, and when that key expires.
+    fn own_rows(&mut self, key: &[u8], aggregate: &Aggregate, expires_at_ms: Option<u64>) -> Outcome<()> {
+        let Some(head) = aggregate.rows() else { return Ok(()) };
+        let before = self.entry(key)?;
+        let was_there = rows_of(before.as_ref())? == Some(head.id);
+        if !was_there {
+            self.put_row(owner(head.id), Some(key.to_vec()))?;
+            self.space.has_rows.store(true, Ordering::Release);
+        }
+        if let Some(at) = expires_at_ms
+            && !(was_there && before.and_then(|entry| entry.expires_at_ms) == Some(at))
+        {
+            self.put_row(expiring(at, head.id), Some(Vec::new()))?;
+            self.space.purge_at_ms.fetch_min(at, Ordering::AcqRel);
+        }
         Ok(())
     }
 
@@ -333,6 +424,16 @@ impl<'u> CommandContext<'u> {
         if !writes.is_empty() {
             transaction.kv(self.space.keyspace.name())?.multi_put(writes)?;
         }
+        let rows: Vec<KvOp> = std::mem::take(&mut self.row_writes)
+            .into_iter()
+            .map(|(key, value)| match value {
+                Some(value) => KvOp::Put { key, value, expires_in: None },
+                None => KvOp::Delete { key },
+            })
+            .collect();
+        if !rows.is_empty() {
+            transaction.kv(&self.space.rows_name())?.multi_put(rows)?;
+        }
         Ok(())
     }
 
@@ -388,20 +489,45 @@ impl<'u> CommandContext<'u> {
         }
     }
 
-    /// Before a key is overwritten: the collection of a vector set goes with it.
+    /// Before a key is overwritten: the collection of a vector set goes with it, and so do the rows of an aggregate.
     fn let_go(&mut self, key: &[u8], next: &Value) -> Outcome<()> {
-        if !self.space.has_sets() {
+        if !self.space.is_checked_before_writes() {
             return Ok(());
         }
         let Some(entry) = self.entry(key)? else { return Ok(()) };
-        if Type::of(&entry.value) != Type::Set {
-            return Ok(());
-        }
-        if let Value::Set(old) = Value::decode(entry.value)?
-            && !matches!(next, Value::Set(next) if next.collection == old.collection)
-        {
-            self.post_commit.push(PostCommit::Drop(old.collection));
+        match Type::of(&entry.value) {
+            Type::String => {}
+            Type::Aggregate(_) => {
+                let next = match next {
+                    Value::Aggregate(next) => next.rows().map(|head| head.id),
+                    _ => None,
+                };
+                if let Some(id) = rows_of(Some(&entry))?.filter(|id| Some(*id) != next) {
+                    self.put_row(dead(id), Some(Vec::new()))?;
+                    self.post_commit.push(PostCommit::PurgeRows);
+                }
+            }
+            Type::Set => {
+                if let Value::Set(old) = Value::decode(entry.value)?
+                    && !matches!(next, Value::Set(next) if next.collection == old.collection)
+                {
+                    self.post_commit.push(PostCommit::Drop(old.collection));
+                }
+            }
         }
         Ok(())
+    }
+}
+
+/// The id of the rows that an entry names.
+fn rows_of(entry: Option<&Entry>) -> Outcome<Option<u64>> {
+    match entry {
+        Some(entry) if matches!(Type::of(&entry.value), Type::Aggregate(_)) => {
+            match Value::decode(entry.value.clone())? {
+                Value::Aggregate(aggregate) => Ok(aggregate.rows().map(|head| head.id)),
+                _ => Ok(None),
+            }
+        }
+        _ => Ok(None),
     }
 }

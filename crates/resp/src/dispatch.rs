@@ -7,6 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::gate::Turn;
 use crate::protocol::{Command, Reply};
 use crate::session::{Session, unauthenticated};
+use crate::waiting::timeout;
 
 impl Session {
     /// Runs one command, queues it, or takes it for later; writes the replies that there are.
@@ -110,7 +111,11 @@ impl Session {
                 queue.commands.push((number, command));
                 Ok(Some(Reply::Simple("QUEUED")))
             }
-            _ => self.run(spec, &command).map(Some),
+            _ => {
+                let span = timeout(spec, &command)?;
+                let reply = self.run(spec, &command)?;
+                Ok(self.reply_or_wait(number, command, span, reply))
+            }
         }
     }
 

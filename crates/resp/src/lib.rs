@@ -1,9 +1,11 @@
-//! The Redis protocol over the engine: what Redis clients know as strings, hashes, keys that expire, transactions and vector sets.
+//! The Redis protocol over the engine: what Redis clients know as strings, hashes, lists, sets, sorted sets, keys that expire,
+//! transactions and vector sets.
 //!
 //! **What it is.** [`Server`] listens, a thread a connection; each command is written once, against a [`Tenant`]'s database. Keys of the
-//! numbered database `n` lie in the keyspace `redis.n`, strings as they are; a vector set is a collection.
-//! **Useful for** programs that have a Redis client already. **Not for** lists, sets, streams, scripts, publish and subscribe: those
-//! commands are answered with errors.
+//! numbered database `n` lie in the keyspace `redis.n`, strings as they are, the rows of large aggregates in `redis.n.rows`; a vector set is
+//! a collection.
+//! **Useful for** programs that have a Redis client already. **Not for** streams, scripts, publish and subscribe: those commands are
+//! answered with errors.
 //!
 //! **Invariant:** the commands of a connection are run in their order, one after the other; no write is acknowledged before it is as
 //! durable as [`Settings::durability`] says; no bytes that a client sends take more memory than [`Settings`] allows.
@@ -31,6 +33,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
+mod aggregate;
 mod call;
 mod clients;
 mod commands;
@@ -39,9 +42,10 @@ mod context;
 mod counts;
 mod cursors;
 mod dispatch;
+mod entries;
 mod failure;
 mod gate;
-mod hash;
+mod growth;
 mod long_double;
 mod number;
 mod pattern;
@@ -49,6 +53,7 @@ mod pipeline;
 mod post_commit;
 mod prepared;
 pub mod protocol;
+mod purge;
 mod queued;
 mod replies;
 mod server;
@@ -60,6 +65,7 @@ mod transaction;
 mod value;
 mod vector_set;
 mod vectors;
+mod waiting;
 mod words;
 
 pub use counts::{CommandCount, Counts};

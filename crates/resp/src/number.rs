@@ -1,5 +1,7 @@
 //! Numbers as clients write them, and as they are written back.
 
+use std::ops::Range;
+
 use crate::failure::{Failure, Outcome};
 
 /// Items that a negative count may ask for: they may repeat, so nothing else bounds them.
@@ -23,6 +25,20 @@ pub(crate) fn float(text: &[u8]) -> Outcome<f64> {
     number.filter(|number| !number.is_nan()).ok_or_else(Failure::not_float)
 }
 
+/// A part of so many items, from a first to a last one; negative numbers count from the end.
+pub(crate) fn range(first: i64, last: i64, items: usize) -> Range<usize> {
+    let from_start = |at: i64| if at < 0 { at.saturating_add(items as i64) } else { at };
+    let start = from_start(first).max(0) as usize;
+    let end = from_start(last).saturating_add(1).clamp(0, items as i64) as usize;
+    start..end.max(start)
+}
+
+/// An index among so many items; negative numbers count from the end.
+pub(crate) fn index(at: i64, items: usize) -> Option<usize> {
+    let at = if at < 0 { at.saturating_add(items as i64) } else { at };
+    usize::try_from(at).ok().filter(|at| *at < items)
+}
+
 /// A number of items; negative when they may repeat.
 pub(crate) fn signed_count(word: &[u8]) -> Outcome<i64> {
     let count = integer(word)?;
@@ -44,6 +60,15 @@ mod tests {
         for wrong in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "9223372036854775808", "x"] {
             assert!(integer(wrong.as_bytes()).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn ranges_count_from_both_ends() {
+        assert_eq!(range(0, -1, 3), 0..3);
+        assert_eq!(range(-2, 100, 3), 1..3);
+        assert_eq!(range(-100, 0, 3), 0..1);
+        assert!(range(2, 1, 3).is_empty() && range(5, 9, 3).is_empty() && range(0, -1, 0).is_empty());
+        assert_eq!((index(-1, 3), index(2, 3), index(3, 3), index(-4, 3)), (Some(2), Some(2), None, None));
     }
 
     #[test]

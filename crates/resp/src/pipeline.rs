@@ -28,8 +28,8 @@ impl Session {
             return false;
         }
         let (Ok(tenant), Ok(space)) = (self.tenant(), self.space()) else { return false };
-        // A write over a vector set checks first.
-        if space.has_sets() {
+        // A write over a vector set or an aggregate checks first.
+        if space.is_checked_before_writes() {
             return false;
         }
         let mut context = CommandContext::live(&tenant, &space, self.write_durability(), self.now_ms());
@@ -75,6 +75,7 @@ impl Session {
     fn write_together(&mut self, writes: Vec<nuthatch_link::KvOp>) -> bool {
         let (Ok(tenant), Ok(space)) = (self.tenant(), self.space()) else { return false };
         let _turn = tenant.turn.read();
-        !space.has_sets() && space.keyspace.with_durability(self.write_durability()).multi_put(writes).is_ok()
+        !space.is_checked_before_writes()
+            && space.keyspace.with_durability(self.write_durability()).multi_put(writes).is_ok()
     }
 }

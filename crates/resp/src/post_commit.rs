@@ -1,4 +1,4 @@
-//! What follows a write that holds: collections of vector sets that no key names any more.
+//! What follows a write that holds: collections of vector sets and rows of aggregates that no key names any more.
 //!
 //! The key goes first and the collection after it. When something comes between the two, the collection is left without a key;
 //! FLUSHDB and FLUSHALL drop such ones, too.
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use nuthatch_link::{Durability, ErrorKind, KvOp};
 
 use crate::failure::Outcome;
+use crate::purge::purge;
 use crate::tenant::{Space, Tenant};
 use crate::value::{Type, Value};
 
@@ -19,12 +20,15 @@ pub(crate) enum PostCommit {
     DropIfEmpty(Vec<u8>),
     /// A vector set that has expired, or whose collection is gone.
     Purge(Vec<u8>),
+    /// Rows of aggregates that were deleted or overwritten.
+    PurgeRows,
 }
 
 impl PostCommit {
     pub fn run(self, tenant: &Tenant, space: &Arc<Space>, durability: Durability, now_ms: u64) -> Outcome<()> {
         let key = match self {
             Self::Drop(name) => return tenant.drop_collection(&name),
+            Self::PurgeRows => return purge(space, tenant, durability),
             Self::DropIfEmpty(key) | Self::Purge(key) => key,
         };
         // No one adds an element while this is held.

@@ -1,5 +1,7 @@
-//! What a connection holds back: commands between MULTI and EXEC, the keys that it watches, and writes that wait for
-//! each other.
+//! What a connection holds back: commands between MULTI and EXEC, the keys that it watches, writes that wait for each
+//! other, and a command that waits for something to take.
+
+use std::time::Instant;
 
 use nuthatch_link::{Entry, KvOp};
 
@@ -39,6 +41,16 @@ pub(crate) struct Waiting {
     /// Its place in the table.
     pub number: usize,
     pub arguments: Command,
+    pub is_answered: bool,
+}
+
+/// A command that waits until there is something to take.
+pub(crate) struct Waiter {
+    /// Its place in the table.
+    pub number: usize,
+    pub arguments: Command,
+    /// Never: no end.
+    pub until: Option<Instant>,
     pub is_answered: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::clients::Client;
 use crate::failure::{Failure, Outcome};
 use crate::gate::{Grant, Turn};
 use crate::protocol::Protocol;
-use crate::queued::{Deferred, Queue, Watch};
+use crate::queued::{Deferred, Queue, Waiter, Watch};
 use crate::replies::Replies;
 use crate::shared::Shared;
 use crate::tenant::{Space, Tenant};
@@ -42,6 +42,8 @@ pub(crate) struct Session {
     /// Writes of a pipeline that wait for each other, and the turn of the last one.
     pub deferred: Deferred,
     pub turn: Turn,
+    /// The command that waits for something to take.
+    pub waiter: Option<Waiter>,
 }
 
 impl Session {
@@ -65,6 +67,7 @@ impl Session {
             held_at: None,
             deferred: Deferred::default(),
             turn: None,
+            waiter: None,
         }
     }
 

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use nuthatch_link::{Collection, Database, Durability, ErrorKind, Keyspace};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::cursors::Cursors;
 use crate::failure::Outcome;
+use crate::growth::Growth;
 
-/// Locks for elements of vector sets, which are read before they are written.
+/// Locks for elements of vector sets, which are read before they are written; and as many for aggregates with rows.
 const STRIPES: usize = 64;
 
 /// What all connections of one tenant share. Make one a tenant, and give the same to all of its connections.
@@ -25,6 +26,10 @@ pub struct Tenant {
     /// Changes of elements hold it shared; creating, emptying and dropping a vector set hold it exclusively.
     pub(crate) sets: RwLock<()>,
     stripes: [Mutex<()>; STRIPES],
+    /// Who changes rows holds the one of their key: else most of the clients of one key would have to try again.
+    turns: [Mutex<()>; STRIPES],
+    /// Of lists and sorted sets.
+    pub(crate) growth: Growth,
     /// Connections that have become this tenant's, since the server began: each is numbered by it. A number that counted those of
     /// others, too, would tell of them.
     connections: AtomicU64,
@@ -38,6 +43,11 @@ pub(crate) struct Space {
     pub keyspace: Keyspace,
     /// Some key is a vector set, or was: a write over a key first checks what it is.
     pub has_sets: AtomicBool,
+    /// Some key is an aggregate with rows, or was: as with vector sets.
+    pub has_rows: AtomicBool,
+    /// When rows may have to go that no key names any more; never: the greatest number.
+    pub purge_at_ms: AtomicU64,
+    rows: OnceLock<Keyspace>,
 }
 
 impl Tenant {
@@ -51,6 +61,8 @@ impl Tenant {
             turn: RwLock::default(),
             sets: RwLock::default(),
             stripes: std::array::from_fn(|_| Mutex::default()),
+            turns: std::array::from_fn(|_| Mutex::default()),
+            growth: Growth::default(),
             connections: AtomicU64::default(),
             commands: AtomicU64::default(),
         })
@@ -87,7 +99,15 @@ impl Tenant {
         }
         let keyspace = self.database.kv(&keyspace_name(number))?;
         let has_sets = !self.set_collections(number)?.is_empty();
-        let space = Arc::new(Space { number, keyspace, has_sets: AtomicBool::new(has_sets) });
+        let has_rows = self.database.keyspace_names()?.contains(&rows_name(number));
+        let space = Arc::new(Space {
+            number,
+            keyspace,
+            has_sets: AtomicBool::new(has_sets),
+            has_rows: AtomicBool::new(has_rows),
+            purge_at_ms: AtomicU64::new(if has_rows { 0 } else { u64::MAX }),
+            rows: OnceLock::new(),
+        });
         Ok(self.spaces.lock().entry(number).or_insert(space).clone())
     }
 
@@ -132,28 +152,58 @@ impl Tenant {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((collection, element));
         self.stripes[hash as usize % STRIPES].lock()
     }
+
+    /// Keeps others off the rows of a key.
+    pub(crate) fn lock_rows(&self, database: usize, key: &[u8]) -> MutexGuard<'_, ()> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((database, key));
+        self.turns[hash as usize % STRIPES].lock()
+    }
 }
 
 impl Space {
-    pub fn has_sets(&self) -> bool {
-        self.has_sets.load(Ordering::Acquire)
+    /// Whether a write over a key may leave something behind elsewhere.
+    pub fn is_checked_before_writes(&self) -> bool {
+        self.has_sets.load(Ordering::Acquire) || self.has_rows.load(Ordering::Acquire)
+    }
+
+    pub fn rows_name(&self) -> String {
+        rows_name(self.number)
+    }
+
+    /// The keyspace with the rows of aggregates; it is made when there is none.
+    pub fn rows(&self, tenant: &Tenant) -> Outcome<&Keyspace> {
+        if let Some(rows) = self.rows.get() {
+            return Ok(rows);
+        }
+        let rows = tenant.database.kv(&self.rows_name())?;
+        Ok(self.rows.get_or_init(|| rows))
     }
 
     /// Whether its keyspace was dropped, even when there is another of its name by now.
     pub fn is_gone(&self) -> bool {
-        self.keyspace.contains(" ").is_err_and(|error| error.kind == ErrorKind::NotFound)
+        let is_gone =
+            |keyspace: &Keyspace| keyspace.contains(" ").is_err_and(|error| error.kind == ErrorKind::NotFound);
+        is_gone(&self.keyspace) || self.rows.get().is_some_and(is_gone)
     }
 
-    /// Deletes every key, and the collections of all vector sets.
+    /// Deletes every key, the rows of all aggregates and the collections of all vector sets.
     pub fn flush(&self, tenant: &Tenant, durability: Durability) -> Outcome<()> {
         let _alone = tenant.sets.write();
         self.keyspace.with_durability(durability).delete_prefix("")?;
+        if self.has_rows.load(Ordering::Acquire) {
+            self.rows(tenant)?.with_durability(durability).delete_prefix("")?;
+        }
         tenant.set_collections(self.number)?.iter().try_for_each(|name| tenant.drop_collection(name))
     }
 }
 
 pub(crate) fn keyspace_name(number: usize) -> String {
     format!("redis.{number}")
+}
+
+/// Where the rows of aggregates lie.
+fn rows_name(number: usize) -> String {
+    format!("redis.{number}.rows")
 }
 
 /// What the names of the collections begin with.

@@ -11,6 +11,7 @@ use crate::context::{CommandContext, Finish};
 use crate::failure::{Failure, Outcome};
 use crate::prepared::Prepared;
 use crate::protocol::{Command, Reply};
+use crate::purge::purge_if_due;
 use crate::queued::{Queue, Watch};
 use crate::session::Session;
 use crate::tenant::{Space, Tenant};
@@ -46,6 +47,7 @@ impl Session {
     ) -> Outcome<Reply> {
         let (tenant, space) = (self.tenant()?, self.space()?);
         let durability = self.write_durability();
+        purge_if_due(&space, &tenant, durability, self.now_ms())?;
         for _ in 0..TRIES_MAX {
             let now_ms = self.now_ms();
             let (outcome, post_commit) = {
@@ -54,6 +56,10 @@ impl Session {
                 let mut context = CommandContext::live(&tenant, &space, durability, now_ms);
                 let mut call = Call { context: &mut context, arguments, protocol: self.protocol };
                 let outcome = run(&mut call).and_then(|reply| Ok((reply, context.finish()?)));
+                let outcome = match context.needs_transaction() {
+                    true => Ok((Reply::Null, Finish::NeedsTransaction)),
+                    false => outcome,
+                };
                 if !matches!(&outcome, Ok((_, Finish::Done { .. }))) {
                     context.undo()?;
                 }
@@ -64,6 +70,9 @@ impl Session {
                     if wrote || !post_commit.is_empty() {
                         self.note_write();
                     }
+                    if wrote && spec.may_grow() {
+                        tenant.growth.tell();
+                    }
                     post_commit
                         .into_iter()
                         .try_for_each(|post_commit| post_commit.run(&tenant, &space, durability, now_ms))?;
@@ -71,6 +80,10 @@ impl Session {
                 }
                 Ok((_, Finish::Changed)) => {}
                 Ok((_, Finish::NeedsTransaction)) => {
+                    let _turn = match (spec.scope.writes(), arguments.first()) {
+                        (true, Some(key)) => Some(tenant.lock_rows(space.number, key)),
+                        _ => None,
+                    };
                     let replies = self.run_together(&[(spec, arguments.to_vec())], &[])?;
                     let reply = replies.and_then(|mut replies| replies.pop()).ok_or_else(Failure::conflict)?;
                     return reply;
@@ -142,7 +155,12 @@ impl Session {
         match outcome? {
             None => Ok(None),
             Some(Together { replies, post_commits, emptied }) => {
-                self.note_write();
+                if commands.iter().any(|(spec, _)| spec.scope.writes()) {
+                    self.note_write();
+                }
+                if commands.iter().any(|(spec, _)| spec.may_grow()) {
+                    tenant.growth.tell();
+                }
                 for number in emptied {
                     self.account("redis.flushdb", &number.to_string(), None);
                 }

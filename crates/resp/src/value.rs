@@ -1,4 +1,4 @@
-//! What a key holds: a string, a hash or a vector set, as the bytes of one value of a keyspace.
+//! What a key holds: a string, an aggregate (a hash, a list, a set, a sorted set) or a vector set, as the bytes of one value of a keyspace.
 //!
 //! A string lies there as it is, so every face reads and writes the same bytes. The others begin with four bytes that a string
 //! would not; a string that does so all the same is put behind the mark of strings.
@@ -6,10 +6,10 @@
 //! | bytes | what |
 //! |---|---|
 //! | `00 'n' 'h'` | the mark |
-//! | 1 | `s` a string follows, `h` a hash, `v` a vector set (JSON) |
+//! | 1 | `s` a string follows, `v` a vector set (JSON); the letters of aggregates are theirs |
 
+use crate::aggregate::{Aggregate, Kind};
 use crate::failure::{Failure, Outcome};
-use crate::hash::Hash;
 use crate::vector_set::Set;
 
 const MARK: &[u8; 3] = b"\0nh";
@@ -18,7 +18,7 @@ const MARK: &[u8; 3] = b"\0nh";
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     String(Vec<u8>),
-    Hash(Hash),
+    Aggregate(Aggregate),
     Set(Set),
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     String,
-    Hash,
+    Aggregate(Kind),
     Set,
 }
 
@@ -34,16 +34,19 @@ impl Type {
     /// Of stored bytes, without decoding them.
     pub fn of(stored: &[u8]) -> Self {
         match stored.strip_prefix(MARK).and_then(|rest| rest.first()) {
-            Some(b'h') => Self::Hash,
             Some(b'v') => Self::Set,
-            _ => Self::String,
+            Some(letter) => Kind::of(*letter).map_or(Self::String, |(kind, _)| Self::Aggregate(kind)),
+            None => Self::String,
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
             Self::String => "string",
-            Self::Hash => "hash",
+            Self::Aggregate(Kind::Hash) => "hash",
+            Self::Aggregate(Kind::List) => "list",
+            Self::Aggregate(Kind::Set) => "set",
+            Self::Aggregate(Kind::Sorted) => "zset",
             Self::Set => "vectorset",
         }
     }
@@ -55,9 +58,12 @@ impl Value {
         match stored.strip_prefix(MARK) {
             None => Ok(Self::String(stored)),
             Some([b's', rest @ ..]) => Ok(Self::String(rest.to_vec())),
-            Some([b'h', rest @ ..]) => Ok(Self::Hash(Hash::decode(rest).ok_or_else(broken)?)),
             Some([b'v', rest @ ..]) => Ok(Self::Set(serde_json::from_slice(rest).map_err(|_| broken())?)),
-            Some(_) => Err(broken()),
+            Some([letter, rest @ ..]) => {
+                let (kind, has_rows) = Kind::of(*letter).ok_or_else(broken)?;
+                Ok(Self::Aggregate(Aggregate::decode(kind, has_rows, rest).ok_or_else(broken)?))
+            }
+            Some([]) => Err(broken()),
         }
     }
 
@@ -66,7 +72,7 @@ impl Value {
         match self {
             Self::String(bytes) if !bytes.starts_with(MARK) => bytes,
             Self::String(bytes) => [marked(b's'), bytes].concat(),
-            Self::Hash(hash) => hash.encode(marked(b'h')),
+            Self::Aggregate(aggregate) => aggregate.encode(MARK.to_vec()),
             Self::Set(set) => {
                 let json = serde_json::to_vec(&set).expect("names and numbers always encode");
                 [marked(b'v'), json].concat()

@@ -28,6 +28,13 @@ impl<'a> Words<'a> {
         Ok(first)
     }
 
+    /// The next so many arguments, which have to be there.
+    pub fn take(&mut self, count: usize) -> Outcome<&'a [Vec<u8>]> {
+        let (first, rest) = self.rest.split_at_checked(count).ok_or_else(Failure::syntax)?;
+        self.rest = rest;
+        Ok(first)
+    }
+
     /// The next argument in capitals, to be compared with the names of options.
     pub fn option(&mut self) -> Outcome<String> {
         Ok(String::from_utf8_lossy(self.word()?).to_uppercase())

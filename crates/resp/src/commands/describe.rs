@@ -1,6 +1,6 @@
 //! COMMAND: what commands there are.
 
-use crate::commands::{Scope, Spec, TABLE, find};
+use crate::commands::{Scope, Spec, TABLE, Timeout, find};
 use crate::failure::{Failure, Outcome};
 use crate::pattern;
 use crate::protocol::Reply;
@@ -65,6 +65,9 @@ fn categories(spec: &Spec) -> Vec<&'static str> {
         "string" => Some("@string"),
         "generic" => Some("@keyspace"),
         "hash" => Some("@hash"),
+        "list" => Some("@list"),
+        "set" => Some("@set"),
+        "sorted set" => Some("@sortedset"),
         "vector set" => Some("@vectorset"),
         "nuthatch" => Some("@nuthatch"),
         _ => None,
@@ -98,6 +101,9 @@ fn flags(spec: &Spec) -> Vec<&'static str> {
     }];
     if spec.needs_no_user {
         flags.push("no_auth");
+    }
+    if spec.timeout != Timeout::None {
+        flags.push("blocking");
     }
     flags
 }

@@ -1,10 +1,11 @@
 //! Hashes.
 
+use crate::aggregate::Kind;
 use crate::call::Call;
+use crate::entries::Members;
 use crate::failure::{Failure, Outcome};
 use crate::number::signed_count;
-use crate::protocol::{Protocol, Reply};
-use crate::value::Value;
+use crate::protocol::Reply;
 
 pub(crate) fn hset(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     Ok(Reply::count(set(call, "hset")?))
@@ -17,63 +18,64 @@ pub(crate) fn hmset(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn hsetnx(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, field, value] = call.arguments else { return Err(Failure::syntax()) };
-    let (mut hash, expires_at_ms) = call.context.hash(key)?.unwrap_or_default();
-    if hash.get(field).is_some() {
+    let mut hash = Members::open(call.context, key, Kind::Hash)?;
+    if hash.get(field)?.is_some() {
         return Ok(Reply::Int(0));
     }
-    hash.set([(field.clone(), value.clone())]);
-    call.context.put(key, Value::Hash(hash), expires_at_ms)?;
+    hash.insert(field, value.clone())?;
+    hash.save()?;
     Ok(Reply::Int(1))
 }
 
 pub(crate) fn hget(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let hash = call.context.hash(&call.arguments[0])?;
-    Ok(Reply::optional(hash.and_then(|(hash, _)| hash.get(&call.arguments[1]).cloned())))
+    let field = &call.arguments[1];
+    Ok(Reply::optional(hash(call)?.get(field)?))
 }
 
 pub(crate) fn hmget(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let (hash, _) = call.context.hash(&call.arguments[0])?.unwrap_or_default();
-    Ok(Reply::Array(call.arguments[1..].iter().map(|field| Reply::optional(hash.get(field).cloned())).collect()))
+    let fields = call.arguments[1..].iter().map(Vec::as_slice);
+    let values = hash(call)?.get_many(fields)?;
+    Ok(Reply::Array(values.into_iter().map(Reply::optional).collect()))
 }
 
 pub(crate) fn hgetall(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let (hash, _) = call.context.hash(&call.arguments[0])?.unwrap_or_default();
-    Ok(Reply::Map(hash.fields.into_iter().map(|(field, value)| (Reply::Bulk(field), Reply::Bulk(value))).collect()))
+    let entries = hash(call)?.all()?.into_iter();
+    Ok(Reply::Map(entries.map(|(field, value)| (Reply::Bulk(field), Reply::Bulk(value))).collect()))
 }
 
 pub(crate) fn hkeys(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let (hash, _) = call.context.hash(&call.arguments[0])?.unwrap_or_default();
-    Ok(Reply::bulks(hash.fields.into_iter().map(|(field, _)| field)))
+    Ok(Reply::bulks(hash(call)?.all()?.into_iter().map(|(field, _)| field)))
 }
 
 pub(crate) fn hvals(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let (hash, _) = call.context.hash(&call.arguments[0])?.unwrap_or_default();
-    Ok(Reply::bulks(hash.fields.into_iter().map(|(_, value)| value)))
+    Ok(Reply::bulks(hash(call)?.all()?.into_iter().map(|(_, value)| value)))
 }
 
 pub(crate) fn hlen(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    Ok(Reply::count(call.context.hash(&call.arguments[0])?.map_or(0, |(hash, _)| hash.fields.len())))
+    Ok(Reply::count(hash(call)?.len()))
 }
 
 pub(crate) fn hexists(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let hash = call.context.hash(&call.arguments[0])?;
-    Ok(Reply::flag(hash.is_some_and(|(hash, _)| hash.get(&call.arguments[1]).is_some())))
+    let field = &call.arguments[1];
+    Ok(Reply::flag(hash(call)?.get(field)?.is_some()))
 }
 
 pub(crate) fn hstrlen(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let hash = call.context.hash(&call.arguments[0])?;
-    Ok(Reply::count(hash.and_then(|(hash, _)| hash.get(&call.arguments[1]).map(Vec::len)).unwrap_or(0)))
+    let field = &call.arguments[1];
+    Ok(Reply::count(hash(call)?.get(field)?.map_or(0, |value| value.len())))
 }
 
 /// The last field takes the key with it.
 pub(crate) fn hdel(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let key = &call.arguments[0];
-    let Some((mut hash, expires_at_ms)) = call.context.hash(key)? else { return Ok(Reply::Int(0)) };
-    let removed = hash.remove(&call.arguments[1..]);
-    match (removed, hash.fields.is_empty()) {
-        (0, _) => {}
-        (_, true) => call.context.delete(key)?,
-        (_, false) => call.context.put(key, Value::Hash(hash), expires_at_ms)?,
+    let fields = &call.arguments[1..];
+    let mut hash = hash(call)?;
+    hash.expect(fields.iter().map(Vec::as_slice))?;
+    let mut removed = 0;
+    for field in fields {
+        removed += usize::from(hash.remove(field)?.is_some());
+    }
+    if removed > 0 {
+        hash.save()?;
     }
     Ok(Reply::count(removed))
 }
@@ -85,33 +87,38 @@ pub(crate) fn hrandfield(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         [_, option] if option.eq_ignore_ascii_case(b"WITHVALUES") => true,
         _ => return Err(Failure::syntax()),
     };
+    let protocol = call.protocol;
     let count = call.arguments.get(1).map(|word| signed_count(word)).transpose()?;
-    let (hash, _) = call.context.hash(&call.arguments[0])?.unwrap_or_default();
+    let mut hash = hash(call)?;
     let Some(count) = count else {
-        return Ok(Reply::optional(fastrand::choice(hash.fields).map(|(field, _)| field)));
+        return Ok(Reply::optional(hash.sample(1)?.pop().map(|(field, _)| field)));
     };
-    let chosen: Vec<(Vec<u8>, Vec<u8>)> = match count {
-        count if count >= 0 => fastrand::choose_multiple(hash.fields, count as usize),
-        _ if hash.fields.is_empty() => Vec::new(),
-        count => (0..count.unsigned_abs()).map(|_| hash.fields[fastrand::usize(..hash.fields.len())].clone()).collect(),
+    let chosen = match usize::try_from(count) {
+        Ok(count) => hash.sample(count)?,
+        Err(_) => hash.sample_with_repeats(count.unsigned_abs() as usize)?,
     };
     if !with_values {
         return Ok(Reply::bulks(chosen.into_iter().map(|(field, _)| field)));
     }
-    let pairs = chosen.into_iter().map(|(field, value)| [Reply::Bulk(field), Reply::Bulk(value)]);
-    Ok(Reply::Array(match call.protocol {
-        Protocol::Two => pairs.flatten().collect(),
-        Protocol::Three => pairs.map(|pair| Reply::Array(pair.into())).collect(),
-    }))
+    let pairs = chosen.into_iter().map(|(field, value)| (Reply::Bulk(field), Reply::Bulk(value)));
+    Ok(Reply::pairs(pairs, protocol))
+}
+
+fn hash<'c, 'u>(call: &'c mut Call<'_, 'u>) -> Outcome<Members<'c, 'u>> {
+    Members::open(call.context, &call.arguments[0], Kind::Hash)
 }
 
 fn set(call: &mut Call<'_, '_>, command: &str) -> Outcome<usize> {
-    let (key, pairs) = (&call.arguments[0], &call.arguments[1..]);
-    if pairs.len() % 2 != 0 {
+    let pairs = &call.arguments[1..];
+    if !pairs.len().is_multiple_of(2) {
         return Err(Failure::arity(command));
     }
-    let (mut hash, expires_at_ms) = call.context.hash(key)?.unwrap_or_default();
-    let new = hash.set(pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())));
-    call.context.put(key, Value::Hash(hash), expires_at_ms)?;
+    let mut hash = hash(call)?;
+    hash.expect(pairs.iter().step_by(2).map(Vec::as_slice))?;
+    let mut new = 0;
+    for pair in pairs.chunks_exact(2) {
+        new += usize::from(hash.insert(&pair[0], pair[1].clone())?.is_none());
+    }
+    hash.save()?;
     Ok(new)
 }

@@ -12,6 +12,8 @@ mod hash_scan;
 mod hashes;
 mod info;
 mod keys;
+mod list_moves;
+mod lists;
 mod multi;
 pub(crate) mod named;
 mod random_key;
@@ -22,8 +24,14 @@ pub(crate) mod scan;
 mod scope_tests;
 mod search;
 mod set;
+mod sets;
+mod sort;
+mod sorted_algebra;
+mod sorted_ranges;
+mod sorted_sets;
 mod strings;
 mod table;
+mod table_aggregates;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -58,6 +66,16 @@ pub(crate) struct Spec {
     pub needs_no_user: bool,
     /// Changes elements of vector sets.
     pub writes_elements: bool,
+    /// Where it says how long it waits for something to take.
+    pub timeout: Timeout,
+}
+
+/// Which argument is the seconds that a command waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timeout {
+    None,
+    First,
+    Last,
 }
 
 /// What a user has to be allowed to.
@@ -104,6 +122,7 @@ impl Spec {
     pub fn scope_of(&self, arguments: &[Vec<u8>]) -> Scope {
         match (self.name, arguments) {
             ("SET", [_, _, options @ ..]) if set::tells_the_old_value(options) => Scope::ReadWrite,
+            ("ZADD", words) if words.iter().any(|word| word.eq_ignore_ascii_case(b"INCR")) => Scope::ReadWrite,
             _ => self.scope,
         }
     }
@@ -122,6 +141,11 @@ impl Spec {
             }
             _ => false,
         }
+    }
+
+    /// Others may wait for what it puts into a list or a sorted set.
+    pub fn may_grow(&self) -> bool {
+        self.scope.writes() && matches!(self.group, "list" | "sorted set" | "generic")
     }
 
     /// True for FLUSHDB, which the audit log records.

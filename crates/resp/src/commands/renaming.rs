@@ -1,6 +1,7 @@
 //! The same value under another name.
 
 use crate::call::Call;
+use crate::entries::copied;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::value::Value;
@@ -55,7 +56,8 @@ pub(crate) fn copy(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     }
     let value = match value {
         Value::Set(set) => Value::Set(vectors::copied(call.context, target, set)?),
-        value => value,
+        Value::Aggregate(aggregate) => Value::Aggregate(copied(aggregate, call.context)?),
+        Value::String(bytes) => Value::String(bytes),
     };
     call.context.put(target, value, expires_at_ms)?;
     Ok(Reply::Int(1))

@@ -58,7 +58,7 @@ pub(crate) fn mget(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         let Some(entry) = entry else { return Ok(Reply::Null) };
         Ok(match Value::decode(entry.value)? {
             Value::String(bytes) => Reply::Bulk(bytes),
-            Value::Hash(_) | Value::Set(_) => Reply::Null,
+            Value::Aggregate(_) | Value::Set(_) => Reply::Null,
         })
     });
     Ok(Reply::Array(found.collect::<Outcome<_>>()?))

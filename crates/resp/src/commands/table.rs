@@ -4,23 +4,25 @@ use std::sync::LazyLock;
 
 use nuthatch_dialect::operations::{self, Operation};
 
+use crate::commands::table_aggregates::AGGREGATES;
 use crate::commands::{
-    Run, Scope, Spec, clients, config, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes,
-    info, keys, multi, random_key, ranges, renaming, scan, search, set, strings,
+    Run, Scope, Spec, Timeout, clients, config, connections, counters, describe, expiry, flush, info, keys, multi,
+    random_key, ranges, renaming, scan, search, set, strings,
 };
 use crate::vectors;
 
 /// The first key, the last and the steps between, as arguments counted from the name; -1 is the last argument.
-type Keys = (i32, i32, i32);
-const NO_KEY: Keys = (0, 0, 0);
-const ONE_KEY: Keys = (1, 1, 1);
-const TWO_KEYS: Keys = (1, 2, 1);
-const EVERY_KEY: Keys = (1, -1, 1);
+pub(super) type Keys = (i32, i32, i32);
+pub(super) const NO_KEY: Keys = (0, 0, 0);
+pub(super) const ONE_KEY: Keys = (1, 1, 1);
+pub(super) const TWO_KEYS: Keys = (1, 2, 1);
+pub(super) const EVERY_KEY: Keys = (1, -1, 1);
 const PAIRS: Keys = (1, -1, 2);
 
 /// Every command. The arity counts the name; a negative one is the least.
-pub(crate) static TABLE: LazyLock<Vec<Spec>> =
-    LazyLock::new(|| FIXED.iter().copied().chain(operations::RECORDS.iter().map(Spec::named)).collect());
+pub(crate) static TABLE: LazyLock<Vec<Spec>> = LazyLock::new(|| {
+    FIXED.iter().chain(AGGREGATES).copied().chain(operations::RECORDS.iter().map(Spec::named)).collect()
+});
 
 /// Those that are spelt out here; the others are reads of records that every face answers by their names.
 static FIXED: &[Spec] = &[
@@ -454,55 +456,6 @@ static FIXED: &[Spec] = &[
         "Removes the expiry of a key.",
         Run::Data(expiry::persist),
     ),
-    // Hash
-    Spec::new("HSET", -4, Scope::Write, ONE_KEY, "hash", "Sets fields of a hash.", Run::Data(hashes::hset)),
-    Spec::new("HMSET", -4, Scope::Write, ONE_KEY, "hash", "Sets fields of a hash.", Run::Data(hashes::hmset)),
-    Spec::new(
-        "HSETNX",
-        4,
-        Scope::Write,
-        ONE_KEY,
-        "hash",
-        "Sets a field if it does not exist.",
-        Run::Data(hashes::hsetnx),
-    ),
-    Spec::new("HGET", 3, Scope::Read, ONE_KEY, "hash", "Reads a field.", Run::Data(hashes::hget)),
-    Spec::new("HMGET", -3, Scope::Read, ONE_KEY, "hash", "Reads several fields.", Run::Data(hashes::hmget)),
-    Spec::new("HGETALL", 2, Scope::Read, ONE_KEY, "hash", "Reads all fields.", Run::Data(hashes::hgetall)),
-    Spec::new("HDEL", -3, Scope::Write, ONE_KEY, "hash", "Deletes fields.", Run::Data(hashes::hdel)),
-    Spec::new(
-        "HEXISTS",
-        3,
-        Scope::Read,
-        ONE_KEY,
-        "hash",
-        "Returns whether a field exists.",
-        Run::Data(hashes::hexists),
-    ),
-    Spec::new("HLEN", 2, Scope::Read, ONE_KEY, "hash", "Counts the fields.", Run::Data(hashes::hlen)),
-    Spec::new("HKEYS", 2, Scope::Read, ONE_KEY, "hash", "Lists the names of the fields.", Run::Data(hashes::hkeys)),
-    Spec::new("HVALS", 2, Scope::Read, ONE_KEY, "hash", "Lists the values of the fields.", Run::Data(hashes::hvals)),
-    Spec::new("HSTRLEN", 3, Scope::Read, ONE_KEY, "hash", "Returns the length of a field.", Run::Data(hashes::hstrlen)),
-    Spec::new(
-        "HINCRBY",
-        4,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "hash",
-        "Adds a whole number to a field.",
-        Run::Data(hash_numbers::hincrby),
-    ),
-    Spec::new(
-        "HINCRBYFLOAT",
-        4,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "hash",
-        "Adds a number to a field.",
-        Run::Data(hash_numbers::hincrbyfloat),
-    ),
-    Spec::new("HSCAN", -3, Scope::Read, ONE_KEY, "hash", "Lists fields, page by page.", Run::Data(hash_scan::hscan)),
-    Spec::new("HRANDFIELD", -2, Scope::Read, ONE_KEY, "hash", "Returns random fields.", Run::Data(hashes::hrandfield)),
     // Vector set
     Spec::new(
         "VADD",
@@ -630,7 +583,7 @@ static FIXED: &[Spec] = &[
 ];
 
 impl Spec {
-    const fn new(
+    pub(super) const fn new(
         name: &'static str,
         arity: i32,
         scope: Scope,
@@ -640,6 +593,7 @@ impl Spec {
         run: Run,
     ) -> Self {
         let (runs_at_once, is_outside_multi, needs_no_user, writes_elements) = (false, false, false, false);
+        let timeout = Timeout::None;
         Self {
             name,
             arity,
@@ -652,6 +606,7 @@ impl Spec {
             is_outside_multi,
             needs_no_user,
             writes_elements,
+            timeout,
         }
     }
 
@@ -677,6 +632,12 @@ impl Spec {
     /// For those who have not said who they are.
     const fn for_strangers(mut self) -> Self {
         self.needs_no_user = true;
+        self
+    }
+
+    /// Waits until there is something to take.
+    pub(super) const fn waits(mut self, timeout: Timeout) -> Self {
+        self.timeout = timeout;
         self
     }
 

@@ -10,5 +10,5 @@ mod inline;
 mod reply;
 mod request;
 
-pub(crate) use reply::{Protocol, Reply};
+pub(crate) use reply::{Protocol, Reply, digits};
 pub use request::{Command, Decoder, Limits, ProtocolError};

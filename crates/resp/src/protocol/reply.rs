@@ -24,6 +24,8 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     /// In the older protocol an array of keys and values.
     Map(Vec<(Reply, Reply)>),
+    /// In the older protocol an array.
+    Set(Vec<Reply>),
     /// In the older protocol the digits.
     Double(f64),
     /// In the older protocol 1 or 0.
@@ -41,6 +43,15 @@ impl Reply {
 
     pub fn bulks<B: Into<Vec<u8>>>(items: impl IntoIterator<Item = B>) -> Self {
         Self::Array(items.into_iter().map(Self::bulk).collect())
+    }
+
+    /// What belongs together two by two: a list of lists in the newer protocol, one list in the older.
+    pub fn pairs(pairs: impl IntoIterator<Item = (Self, Self)>, protocol: Protocol) -> Self {
+        let pairs = pairs.into_iter();
+        Self::Array(match protocol {
+            Protocol::Two => pairs.flat_map(<[Self; 2]>::from).collect(),
+            Protocol::Three => pairs.map(|pair| Self::Array(<[Self; 2]>::from(pair).into())).collect(),
+        })
     }
 
     pub fn optional(value: Option<Vec<u8>>) -> Self {
@@ -70,6 +81,10 @@ impl Reply {
             Self::NullArray => out.extend_from_slice(b"*-1\r\n"),
             Self::Array(items) => {
                 head(out, b'*', items.len() as i64);
+                items.iter().for_each(|item| item.write(protocol, out));
+            }
+            Self::Set(items) => {
+                head(out, if three { b'~' } else { b'*' }, items.len() as i64);
                 items.iter().for_each(|item| item.write(protocol, out));
             }
             Self::Map(pairs) => {
@@ -145,6 +160,7 @@ mod tests {
         assert_eq!(both(&Reply::Double(0.5)), pair("$3~0.5~", ",0.5~"));
         assert_eq!(both(&Reply::Bool(true)), pair(":1~", "#t~"));
         assert_eq!(both(&Reply::Text("hi".into())), pair("$2~hi~", "=6~txt:hi~"));
+        assert_eq!(both(&Reply::Set(vec![Reply::Int(1)])), pair("*1~:1~", "~1~:1~"));
         let map = Reply::Map(vec![(Reply::bulk("a"), Reply::Int(1))]);
         assert_eq!(both(&map), pair("*2~$1~a~:1~", "%1~$1~a~:1~"));
         assert_eq!(both(&Reply::Error("ERR a\r\nb".into())).0, "-ERR a  b~");
