@@ -28,7 +28,7 @@ pub struct Settings {
     /// A client that sends nothing at all is closed after this time; `None`: never.
     pub idle_after: Option<Duration>,
     /// The release of Redis that INFO and HELLO name, three numbers: clients choose commands by it. The default is the last one
-    /// before commands for keys and hashes that are not here (HEXPIRE, HGETEX, DELEX): a client that reads a later one sends
+    /// before commands for hashes that are not here (HEXPIRE, HGETEX): a client that reads a later one sends
     /// them where it would have done without. That there are vector sets, INFO and COMMAND tell by their module.
     pub redis_version: &'static str,
     /// What the time is, for keys that expire.

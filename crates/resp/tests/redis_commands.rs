@@ -307,7 +307,7 @@ fn commands_are_listed_by_module_category_and_pattern() {
     assert_eq!(names(client.ask("COMMAND LIST FILTERBY MODULE nosuch")), [""; 0]);
     let mut found = names(client.ask("command list filterby pattern GET*"));
     found.sort_unstable();
-    assert_eq!(found, ["get", "getdel", "getex", "getrange", "getset"]);
+    assert_eq!(found, ["get", "getbit", "getdel", "getex", "getrange", "getset"]);
     let [reads, writes, hashes] =
         ["read", "write", "HASH"].map(|name| names(client.ask(&format!("COMMAND LIST FILTERBY ACLCAT {name}"))));
     assert!(reads.contains(&"get".into()) && !reads.contains(&"getset".into()));

@@ -1,12 +1,17 @@
 //! The commands there are: one table, one function each.
 
+mod bitfield;
+mod bits;
 mod clients;
+mod common_part;
 mod config;
 mod connections;
 mod counters;
 mod describe;
+mod digests;
 mod expiry;
 mod flush;
+mod geo;
 mod hash_numbers;
 mod hash_scan;
 mod hashes;
@@ -16,6 +21,7 @@ mod list_moves;
 mod lists;
 mod multi;
 pub(crate) mod named;
+mod places;
 mod random_key;
 mod ranges;
 mod renaming;
@@ -32,6 +38,7 @@ mod sorted_sets;
 mod strings;
 mod table;
 mod table_aggregates;
+mod table_strings;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -122,6 +129,7 @@ impl Spec {
     pub fn scope_of(&self, arguments: &[Vec<u8>]) -> Scope {
         match (self.name, arguments) {
             ("SET", [_, _, options @ ..]) if set::tells_the_old_value(options) => Scope::ReadWrite,
+            ("DELEX", [_, _, ..]) => Scope::ReadWrite,
             ("ZADD", words) if words.iter().any(|word| word.eq_ignore_ascii_case(b"INCR")) => Scope::ReadWrite,
             _ => self.scope,
         }
@@ -145,7 +153,7 @@ impl Spec {
 
     /// Others may wait for what it puts into a list or a sorted set.
     pub fn may_grow(&self) -> bool {
-        self.scope.writes() && matches!(self.group, "list" | "sorted set" | "generic")
+        self.scope.writes() && matches!(self.group, "list" | "sorted set" | "geo" | "generic")
     }
 
     /// True for FLUSHDB, which the audit log records.
@@ -172,7 +180,7 @@ pub(crate) fn number_of(name: &[u8]) -> Option<usize> {
     static NAMES: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
     let names = NAMES.get_or_init(|| TABLE.iter().enumerate().map(|(number, spec)| (spec.name, number)).collect());
     // No name is longer, and none is anything but ASCII.
-    let mut upper = [0; 16];
+    let mut upper = [0; 24];
     let upper = upper.get_mut(..name.len())?;
     upper.copy_from_slice(name);
     upper.make_ascii_uppercase();

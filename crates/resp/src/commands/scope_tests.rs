@@ -9,11 +9,36 @@ use super::{Run, Scope};
 
 /// An operation, and the commands about data that end in it. Those that write read first, in a transaction.
 const ASKED: &[(&str, &[&str])] = &[
-    ("keys.get", &["GET", "STRLEN", "GETRANGE", "SUBSTR", "HGET", "HMGET", "HEXISTS", "HSTRLEN", "HLEN"]),
+    (
+        "keys.get",
+        &[
+            "DIGEST",
+            "GEOPOS",
+            "GEOHASH",
+            "GEODIST",
+            "LCS",
+            "GETBIT",
+            "BITCOUNT",
+            "BITPOS",
+            "BITFIELD_RO",
+            "GET",
+            "STRLEN",
+            "GETRANGE",
+            "SUBSTR",
+            "HGET",
+            "HMGET",
+            "HEXISTS",
+            "HSTRLEN",
+            "HLEN",
+        ],
+    ),
     ("keys.multi_get", &["MGET", "EXISTS", "TOUCH", "TYPE"]),
     (
         "keys.scan",
         &[
+            "GEOSEARCH",
+            "GEORADIUS_RO",
+            "GEORADIUSBYMEMBER_RO",
             "LRANGE",
             "LPOS",
             "SMEMBERS",
@@ -66,6 +91,15 @@ const ASKED: &[(&str, &[&str])] = &[
     (
         "snapshot.commit",
         &[
+            "GEOADD",
+            "GEOSEARCHSTORE",
+            "GEORADIUS",
+            "GEORADIUSBYMEMBER",
+            "MSETEX",
+            "DELEX",
+            "SETBIT",
+            "BITOP",
+            "BITFIELD",
             "LPUSH",
             "RPUSH",
             "LPUSHX",

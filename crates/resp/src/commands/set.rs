@@ -1,6 +1,7 @@
 //! SET with its options, and the commands that are short for it.
 
 use crate::call::Call;
+use crate::commands::digests::Condition;
 use crate::failure::{Failure, Outcome};
 use crate::number;
 use crate::protocol::Reply;
@@ -54,14 +55,16 @@ pub(crate) fn expires_at(expiry: Expiry, now_ms: u64, command: &str) -> Outcome<
 /// Whether SET with these options tells what was there: `GET` answers it, and a comparison answers a guess. Whatever may be read as
 /// such an option counts as one.
 pub(crate) fn tells_the_old_value(options: &[Vec<u8>]) -> bool {
-    [&b"GET"[..], b"IFEQ", b"IFNE"].iter().any(|name| options.iter().any(|word| word.eq_ignore_ascii_case(name)))
+    [&b"GET"[..], b"IFEQ", b"IFNE", b"IFDEQ", b"IFDNE"]
+        .iter()
+        .any(|name| options.iter().any(|word| word.eq_ignore_ascii_case(name)))
 }
 
-/// SET key value [NX | XX | IFEQ value | IFNE value] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
+/// SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let (key, value) = (&call.arguments[0], &call.arguments[1]);
     let (mut only_new, mut only_old, mut get, mut keep, mut expiry) = (false, false, false, false, None);
-    let mut compared: Option<(bool, Vec<u8>)> = None;
+    let mut compared: Option<Condition<'_>> = None;
     let mut words = Words::new(&call.arguments[2..]);
     while !words.is_empty() {
         let option = words.option()?;
@@ -70,7 +73,9 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
             "XX" => only_old = true,
             "GET" => get = true,
             "KEEPTTL" => keep = true,
-            "IFEQ" | "IFNE" if compared.is_none() => compared = Some((option == "IFEQ", words.word()?.to_vec())),
+            "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE" if compared.is_none() => {
+                compared = Condition::parse(option.as_bytes(), words.word()?)?;
+            }
             option => match Expiry::parse(option, &mut words)? {
                 Some(given) if expiry.is_none() => expiry = Some(given),
                 _ => return Err(Failure::syntax()),
@@ -84,8 +89,8 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let mut old = None;
     if get || compared.is_some() {
         let found = call.context.string(key)?;
-        let is_wanted =
-            compared.is_none_or(|(equal, other)| equal == found.as_ref().is_some_and(|(value, _)| *value == other));
+        let value = found.as_ref().map(|(value, _)| value.as_slice());
+        let is_wanted = compared.is_none_or(|condition| condition.holds(value));
         if !is_wanted || (only_new && found.is_some()) || (only_old && found.is_none()) {
             return Ok(Reply::optional(found.map(|(value, _)| value).filter(|_| get)));
         }
@@ -114,6 +119,42 @@ pub(crate) fn setex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 /// PSETEX key milliseconds value
 pub(crate) fn psetex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     expiring(call, Expiry::Millis, "psetex")
+}
+
+/// MSETEX numkeys key value … [NX | XX] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
+pub(crate) fn msetex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
+    let mut words = Words::new(call.arguments);
+    let count = words.positive("numkeys").map_err(|_| Failure::error("invalid numkeys value"))?;
+    let pairs = words.take(count.saturating_mul(2)).map_err(|_| Failure::error("wrong number of key-value pairs"))?;
+    let (mut only_new, mut only_old, mut keep, mut expiry) = (false, false, false, None);
+    while !words.is_empty() {
+        let option = words.option()?;
+        match option.as_str() {
+            "NX" if !only_old => only_new = true,
+            "XX" if !only_new => only_old = true,
+            "KEEPTTL" if expiry.is_none() => keep = true,
+            option => match Expiry::parse(option, &mut words)? {
+                Some(given) if expiry.is_none() && !keep => expiry = Some(given),
+                _ => return Err(Failure::syntax()),
+            },
+        }
+    }
+    let at = expiry.map(|expiry| expires_at(expiry, call.context.now_ms, "msetex")).transpose()?;
+    let mut moments = Vec::with_capacity(count);
+    for pair in pairs.chunks_exact(2) {
+        let found = match only_new || only_old || keep {
+            true => call.context.exists(&pair[0])?,
+            false => None,
+        };
+        if (only_new && found.is_some()) || (only_old && found.is_none()) {
+            return Ok(Reply::Int(0));
+        }
+        moments.push(if keep { found.and_then(|(_, at)| at) } else { at });
+    }
+    for (pair, at) in pairs.chunks_exact(2).zip(moments) {
+        call.context.put(&pair[0], Value::String(pair[1].clone()), at)?;
+    }
+    Ok(Reply::Int(1))
 }
 
 fn expiring(call: &mut Call<'_, '_>, unit: fn(i64) -> Expiry, command: &str) -> Outcome<Reply> {

@@ -13,7 +13,7 @@ use crate::words::Words;
 
 /// What ZADD may do.
 #[derive(Default)]
-struct Adding {
+pub(super) struct Adding {
     only_new: bool,
     only_old: bool,
     greater: bool,
@@ -23,18 +23,21 @@ struct Adding {
 }
 
 impl Adding {
-    /// The options; what is left are scores and members.
-    fn parse(words: &mut Words<'_>) -> Outcome<Self> {
+    /// The options, of those that there are; what is left are scores and members.
+    pub fn parse(words: &mut Words<'_>, options: &[&str]) -> Outcome<Self> {
         let mut adding = Self::default();
         while let Some(word) = words.rest().first() {
-            match word.to_ascii_uppercase().as_slice() {
-                b"NX" => adding.only_new = true,
-                b"XX" => adding.only_old = true,
-                b"GT" => adding.greater = true,
-                b"LT" => adding.less = true,
-                b"CH" => adding.counts_changes = true,
-                b"INCR" => adding.increments = true,
-                _ => break,
+            let option = String::from_utf8_lossy(word).to_uppercase();
+            if !options.contains(&option.as_str()) {
+                break;
+            }
+            match option.as_str() {
+                "NX" => adding.only_new = true,
+                "XX" => adding.only_old = true,
+                "GT" => adding.greater = true,
+                "LT" => adding.less = true,
+                "CH" => adding.counts_changes = true,
+                _ => adding.increments = true,
             }
             words.word()?;
         }
@@ -58,7 +61,7 @@ impl Adding {
 /// ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member …
 pub(crate) fn zadd(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let mut words = Words::new(&call.arguments[1..]);
-    let adding = Adding::parse(&mut words)?;
+    let adding = Adding::parse(&mut words, &["NX", "XX", "GT", "LT", "CH", "INCR"])?;
     let pairs = words.rest();
     if pairs.is_empty() || !pairs.len().is_multiple_of(2) {
         return Err(Failure::syntax());
@@ -66,12 +69,16 @@ pub(crate) fn zadd(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     if adding.increments && pairs.len() > 2 {
         return Err(Failure::error("INCR option supports a single increment-element pair"));
     }
-    let scores = pairs.iter().step_by(2).map(|word| number::float(word)).collect::<Outcome<Vec<f64>>>()?;
-    let members = pairs.iter().skip(1).step_by(2);
-    let mut set = set(call)?;
-    set.expect(members.clone().map(Vec::as_slice))?;
+    let scored = pairs.chunks_exact(2).map(|pair| Ok((pair[1].as_slice(), number::float(&pair[0])?)));
+    let scored = scored.collect::<Outcome<Vec<_>>>()?;
+    added(set(call)?, &adding, &scored)
+}
+
+/// Adds members with their scores, as far as they may be.
+pub(super) fn added(mut set: Members<'_, '_>, adding: &Adding, scored: &[(&[u8], f64)]) -> Outcome<Reply> {
+    set.expect(scored.iter().map(|(member, _)| *member))?;
     let (mut new, mut changed, mut result) = (0, 0, None);
-    for (member, given) in members.zip(scores) {
+    for (member, given) in scored.iter().copied() {
         let old = set.score(member)?;
         let score = if adding.increments { sum(old.unwrap_or(0.0), given)? } else { given };
         if !adding.allows(old, score) {

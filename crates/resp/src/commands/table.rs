@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use nuthatch_dialect::operations::{self, Operation};
 
 use crate::commands::table_aggregates::AGGREGATES;
+use crate::commands::table_strings::STRINGS;
 use crate::commands::{
-    Run, Scope, Spec, Timeout, clients, config, connections, counters, describe, expiry, flush, info, keys, multi,
-    random_key, ranges, renaming, scan, search, set, strings,
+    Run, Scope, Spec, Timeout, clients, config, connections, describe, expiry, flush, info, keys, multi, random_key,
+    renaming, scan, search,
 };
 use crate::vectors;
 
@@ -17,11 +18,10 @@ pub(super) const NO_KEY: Keys = (0, 0, 0);
 pub(super) const ONE_KEY: Keys = (1, 1, 1);
 pub(super) const TWO_KEYS: Keys = (1, 2, 1);
 pub(super) const EVERY_KEY: Keys = (1, -1, 1);
-const PAIRS: Keys = (1, -1, 2);
 
 /// Every command. The arity counts the name; a negative one is the least.
 pub(crate) static TABLE: LazyLock<Vec<Spec>> = LazyLock::new(|| {
-    FIXED.iter().chain(AGGREGATES).copied().chain(operations::RECORDS.iter().map(Spec::named)).collect()
+    FIXED.iter().chain(STRINGS).chain(AGGREGATES).copied().chain(operations::RECORDS.iter().map(Spec::named)).collect()
 });
 
 /// Those that are spelt out here; the others are reads of records that every face answers by their names.
@@ -220,124 +220,6 @@ static FIXED: &[Spec] = &[
         "transactions",
         "Forgets all watched keys.",
         Run::Session(multi::unwatch),
-    ),
-    // String
-    Spec::new("GET", 2, Scope::Read, ONE_KEY, "string", "Reads a string.", Run::Data(strings::get)),
-    Spec::new(
-        "GETDEL",
-        2,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "string",
-        "Reads a string and deletes it.",
-        Run::Data(strings::getdel),
-    ),
-    Spec::new(
-        "GETEX",
-        -2,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "string",
-        "Reads a string and sets when it expires.",
-        Run::Data(strings::getex),
-    ),
-    Spec::new(
-        "GETSET",
-        3,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "string",
-        "Sets a string and returns the old one.",
-        Run::Data(strings::getset),
-    ),
-    Spec::new("SET", -3, Scope::Write, ONE_KEY, "string", "Sets a string.", Run::Data(set::set)),
-    Spec::new(
-        "SETEX",
-        4,
-        Scope::Write,
-        ONE_KEY,
-        "string",
-        "Sets a string that expires in seconds.",
-        Run::Data(set::setex),
-    ),
-    Spec::new(
-        "PSETEX",
-        4,
-        Scope::Write,
-        ONE_KEY,
-        "string",
-        "Sets a string that expires in milliseconds.",
-        Run::Data(set::psetex),
-    ),
-    Spec::new(
-        "SETNX",
-        3,
-        Scope::Write,
-        ONE_KEY,
-        "string",
-        "Sets a string if the key does not exist.",
-        Run::Data(strings::setnx),
-    ),
-    Spec::new(
-        "MGET",
-        -2,
-        Scope::Read,
-        EVERY_KEY,
-        "string",
-        "Reads several strings as of one moment.",
-        Run::Data(strings::mget),
-    ),
-    Spec::new("MSET", -3, Scope::Write, PAIRS, "string", "Sets several strings at once.", Run::Data(strings::mset)),
-    Spec::new(
-        "MSETNX",
-        -3,
-        Scope::Write,
-        PAIRS,
-        "string",
-        "Sets several strings if none of the keys exists.",
-        Run::Data(strings::msetnx),
-    ),
-    Spec::new("APPEND", 3, Scope::Write, ONE_KEY, "string", "Appends to a string.", Run::Data(strings::append)),
-    Spec::new(
-        "STRLEN",
-        2,
-        Scope::Read,
-        ONE_KEY,
-        "string",
-        "Returns the length of a string.",
-        Run::Data(strings::strlen),
-    ),
-    Spec::new("GETRANGE", 4, Scope::Read, ONE_KEY, "string", "Reads a part of a string.", Run::Data(ranges::getrange)),
-    Spec::new("SUBSTR", 4, Scope::Read, ONE_KEY, "string", "Reads a part of a string.", Run::Data(ranges::getrange)),
-    Spec::new(
-        "SETRANGE",
-        4,
-        Scope::Write,
-        ONE_KEY,
-        "string",
-        "Writes a part of a string.",
-        Run::Data(ranges::setrange),
-    ),
-    Spec::new("INCR", 2, Scope::ReadWrite, ONE_KEY, "string", "Adds 1.", Run::Data(counters::incr)),
-    Spec::new("INCRBY", 3, Scope::ReadWrite, ONE_KEY, "string", "Adds a whole number.", Run::Data(counters::incrby)),
-    Spec::new("DECR", 2, Scope::ReadWrite, ONE_KEY, "string", "Takes 1 away.", Run::Data(counters::decr)),
-    Spec::new(
-        "DECRBY",
-        3,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "string",
-        "Subtracts a whole number.",
-        Run::Data(counters::decrby),
-    ),
-    Spec::new(
-        "INCRBYFLOAT",
-        3,
-        Scope::ReadWrite,
-        ONE_KEY,
-        "string",
-        "Adds a number.",
-        Run::Data(counters::incrbyfloat),
     ),
     // Generic
     Spec::new("DEL", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),

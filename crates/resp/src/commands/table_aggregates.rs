@@ -2,7 +2,7 @@
 
 use crate::commands::table::{EVERY_KEY, Keys, NO_KEY, ONE_KEY, TWO_KEYS};
 use crate::commands::{
-    Run, Scope, Spec, Timeout, hash_numbers, hash_scan, hashes, list_moves, lists, sets, sort, sorted_algebra,
+    Run, Scope, Spec, Timeout, hash_numbers, hash_scan, hashes, list_moves, lists, places, sets, sort, sorted_algebra,
     sorted_ranges, sorted_sets,
 };
 
@@ -615,6 +615,81 @@ pub(super) static AGGREGATES: &[Spec] = &[
         "sorted set",
         "Lists members, page by page.",
         Run::Data(hash_scan::zscan),
+    ),
+    // Geo
+    Spec::new("GEOADD", -5, Scope::Write, ONE_KEY, "geo", "Adds places.", Run::Data(places::geoadd)),
+    Spec::new("GEOPOS", -2, Scope::Read, ONE_KEY, "geo", "Returns where members are.", Run::Data(places::geopos)),
+    Spec::new(
+        "GEOHASH",
+        -2,
+        Scope::Read,
+        ONE_KEY,
+        "geo",
+        "Returns the geohashes of members.",
+        Run::Data(places::geohash),
+    ),
+    Spec::new(
+        "GEODIST",
+        -4,
+        Scope::Read,
+        ONE_KEY,
+        "geo",
+        "Returns the distance between two members.",
+        Run::Data(places::geodist),
+    ),
+    Spec::new(
+        "GEOSEARCH",
+        -7,
+        Scope::Read,
+        ONE_KEY,
+        "geo",
+        "Lists the members within a circle or a box.",
+        Run::Data(places::geosearch),
+    ),
+    Spec::new(
+        "GEOSEARCHSTORE",
+        -8,
+        Scope::ReadWrite,
+        TWO_KEYS,
+        "geo",
+        "Stores the members within a circle or a box.",
+        Run::Data(places::geosearchstore),
+    ),
+    Spec::new(
+        "GEORADIUS",
+        -6,
+        Scope::ReadWrite,
+        ONE_KEY,
+        "geo",
+        "Lists or stores the members within a circle around a place.",
+        Run::Data(places::georadius),
+    ),
+    Spec::new(
+        "GEORADIUSBYMEMBER",
+        -5,
+        Scope::ReadWrite,
+        ONE_KEY,
+        "geo",
+        "Lists or stores the members within a circle around a member.",
+        Run::Data(places::georadiusbymember),
+    ),
+    Spec::new(
+        "GEORADIUS_RO",
+        -6,
+        Scope::Read,
+        ONE_KEY,
+        "geo",
+        "Lists the members within a circle around a place.",
+        Run::Data(places::georadius_ro),
+    ),
+    Spec::new(
+        "GEORADIUSBYMEMBER_RO",
+        -5,
+        Scope::Read,
+        ONE_KEY,
+        "geo",
+        "Lists the members within a circle around a member.",
+        Run::Data(places::georadiusbymember_ro),
     ),
     // Any of them
     Spec::new(
