@@ -274,13 +274,13 @@ def command_folder(server: Server) -> Path:
     ("columns", "why"),
     [
         ({"id": ["a"], "vector": vectors(1, dim=4)}, "has 4 components"),
-        ({"id": ["a"], "vector": pyarrow.array([[1.0] * DIM])}, "fixed_size_list"),
-        ({"id": ["a"], "vector": vectors(1, item=pyarrow.float64())}, "cast them to float32"),
+        ({"id": ["a"], "vector": pyarrow.array([["x"] * DIM])}, "whole numbers"),
+        ({"id": ["a"], "vector": ["x"]}, "lists of numbers"),
         ({"id": ["a"], "text": [1]}, "strings"),
         ({"vector": vectors(1)}, "no column"),
         ({"id": [0.5]}, "strings"),
         ({"id": ["a"], "price": pyarrow.array([1], pyarrow.decimal128(5))}, "float64"),
-        ({"id": pyarrow.array(["a"]).dictionary_encode(), "vector": vectors(1)}, "strings"),
+        ({"id": ["a"], "n": pyarrow.array([5]).dictionary_encode()}, "cast it to its values"),
     ],
 )
 def test_a_schema_that_does_not_fit_is_refused_before_any_row(client, columns, why):
@@ -288,6 +288,63 @@ def test_a_schema_that_does_not_fit_is_refused_before_any_row(client, columns, w
     with pytest.raises(pyarrow.ArrowInvalid, match=why):
         put(client, [pyarrow.RecordBatch.from_pydict(columns)])
     assert rows(client) == 0
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        lambda rows: pyarrow.array(rows, pyarrow.list_(pyarrow.float64())),
+        lambda rows: pyarrow.array(rows, pyarrow.large_list(pyarrow.float32())),
+        lambda rows: pyarrow.array(rows, pyarrow.list_(pyarrow.float64(), DIM)),
+        lambda rows: pyarrow.array(rows, pyarrow.list_(pyarrow.int64())),
+    ],
+)
+def test_vectors_of_other_types_are_read_as_float32_with_a_note(client, array):
+    create(client)
+    wanted = vectors(5).to_pylist()
+    said = put(client, [pyarrow.RecordBatch.from_pydict({"id": list("abcde"), "vector": array(wanted)})])
+    assert get(client, columns=["vector"])["vector"].to_pylist() == wanted
+    is_cast = "float" not in str(array(wanted).type.value_type) or "double" in str(array(wanted).type.value_type)
+    assert (["float32" in note for note in said[0].get("notes", [])]) == ([True] if is_cast else [])
+
+
+def test_lists_of_another_length_are_refused_and_nothing_is_stored(client):
+    create(client)
+    uneven = pyarrow.RecordBatch.from_pydict({"id": ["a", "b"], "vector": [[1.0] * DIM, [1.0] * (DIM - 1)]})
+    with pytest.raises(pyarrow.ArrowInvalid, match=f"{DIM - 1} dimensions"):
+        put(client, [uneven])
+    assert rows(client) == 0
+
+
+def test_a_table_of_pandas_with_categories_comes_as_it_is(client):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "id": range(200),
+            "colour": pandas.Categorical(["red", "blue", None, "red"] * 50),
+            "text": ["a bird"] * 200,
+            "vector": [numpy.full(DIM, at + 1.0) for at in range(200)],
+        }
+    )
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    assert pyarrow.types.is_dictionary(table.schema.field("colour").type)
+    command = flight.FlightDescriptor.for_command(json.dumps({"collection": "made", "create": True}))
+    said = put(client, table.to_batches(max_chunksize=70), command)
+    assert [answer["inserted"] for answer in said] == [70, 70, 60]
+    found = get(client, collection="made", columns=["id", "colour", "vector"]).to_pydict()
+    at = found["id"].index("101")
+    assert (found["colour"][at], found["vector"][at]) == ("blue", [102.0] * DIM)
+    assert found["colour"].count(None) == 50
+    some = get(client, collection="made", columns=["id"], where="colour = 'red'")
+    assert some.num_rows == 100
+
+
+def test_a_stream_that_no_collection_can_hold_creates_none(client):
+    command = flight.FlightDescriptor.for_command(json.dumps({"collection": "made", "create": True}))
+    with pytest.raises(pyarrow.ArrowInvalid, match="no column"):
+        put(client, [pyarrow.RecordBatch.from_pydict({"vector": vectors(1)})], command)
+    with pytest.raises(pyarrow.ArrowKeyError):
+        get(client, collection="made")
 
 
 def test_a_bad_batch_is_refused_whole_and_what_was_acknowledged_stays(client):

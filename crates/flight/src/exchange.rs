@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_flight::FlightData;
-use arrow_schema::SchemaRef;
 use nuthatch_link::{Error, Include};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -13,7 +12,7 @@ use tonic::{Status, Streaming};
 use crate::caller::Caller;
 use crate::columns::{Queries, Shape};
 use crate::incoming::Incoming;
-use crate::message;
+use crate::message::Reader;
 use crate::outgoing::{Answer, Encoder, Message, is_taken};
 use crate::question::{self, BATCH_INSTEAD, COLUMNS_INSTEAD};
 use crate::ticket::{Searches, of_descriptor};
@@ -27,7 +26,7 @@ struct Exchange<C: Caller> {
     collection: String,
     /// What all questions have in common.
     search: Value,
-    schema: SchemaRef,
+    reader: Arc<Reader>,
     queries: Arc<Queries>,
     shape: Shape,
     encoder: Encoder,
@@ -49,7 +48,8 @@ pub async fn exchange<C: Caller>(caller: C, stream: Streaming<FlightData>) -> Re
     question::check(&search, &COLUMNS_INSTEAD)?;
     question::check(&search, &BATCH_INSTEAD)?;
     caller.search(search.clone())?;
-    let (name, schema) = (collection.clone(), opening.schema.clone());
+    let reader = Arc::new(Reader::new(opening.schema));
+    let (name, schema) = (collection.clone(), reader.plain_schema().clone());
     let prepared = caller.run(move |database| {
         let info = database.existing_collection(&name)?.info()?;
         let shape = Shape::of_searches(&info, columns.as_deref())?;
@@ -58,8 +58,8 @@ pub async fn exchange<C: Caller>(caller: C, stream: Streaming<FlightData>) -> Re
     });
     let (queries, shape, encoder) = prepared.await?;
     let mut message = Ok(Message::of_schema(&shape.schema));
-    let (schema, queries) = (opening.schema, Arc::new(queries));
-    let mut exchange = Exchange { incoming, caller, collection, search, schema, queries, shape, encoder, answered: 0 };
+    let queries = Arc::new(queries);
+    let mut exchange = Exchange { incoming, caller, collection, search, reader, queries, shape, encoder, answered: 0 };
     let (send, messages) = mpsc::channel(1);
     tokio::spawn(async move {
         while is_taken(&send, message).await {
@@ -96,11 +96,11 @@ impl<C: Caller> Exchange<C> {
 
     async fn answer(&self, message: FlightData) -> Result<Option<(u64, RecordBatch)>, Status> {
         let search = self.caller.search(self.search.clone())?;
-        let (name, schema, queries) = (self.collection.clone(), self.schema.clone(), self.queries.clone());
+        let (name, reader, queries) = (self.collection.clone(), self.reader.clone(), self.queries.clone());
         let (shape, first) = (self.shape.clone(), self.answered);
         let include = Include { text: shape.has_text(), payload: shape.has_payload(), vector: shape.has_vectors() };
         let answered = self.caller.run(move |database| {
-            let Some(batch) = message::batch_of(&message, &schema)? else { return Ok(None) };
+            let Some(batch) = reader.batch(&message)? else { return Ok(None) };
             let questions = queries.read(&batch)?;
             let number = questions.len();
             if number > QUERIES_MAX {

@@ -206,7 +206,7 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::message;
+    use crate::message::Reader;
 
     fn batch(rows: usize) -> RecordBatch {
         let item = Arc::new(Field::new("item", DataType::Float32, false));
@@ -240,7 +240,7 @@ mod tests {
                 assert!(zeros.iter().all(|byte| *byte == 0) && described == theirs.data_header, "{rows} rows");
                 assert_eq!(mine.data_body, theirs.data_body, "{rows} rows");
                 assert_eq!(mine.encode_to_vec(), message, "the fields are in their order");
-                assert_eq!(message::batch_of(&mine, &batch.schema()).unwrap().as_ref(), Some(&batch));
+                assert_eq!(Reader::new(batch.schema()).batch(&mine).unwrap().as_ref(), Some(&batch));
             }
         }
         let schema = batch(1).schema();

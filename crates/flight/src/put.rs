@@ -7,18 +7,18 @@
 use std::sync::Arc;
 
 use arrow_flight::{FlightData, PutResult};
-use arrow_schema::SchemaRef;
+use arrow_schema::Schema;
 use futures_util::stream::try_unfold;
-use nuthatch_link::{Durability, PendingWrite, Upserted};
+use nuthatch_link::{CollectionOptions, Durability, EmbedderChoice, ErrorKind, PendingWrite, Upserted};
 use serde::Serialize;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::caller::Caller;
-use crate::columns::Layout;
+use crate::columns::{Holder, Layout, VECTOR, vectors};
 use crate::incoming::Incoming;
-use crate::message;
+use crate::message::Reader;
 use crate::ticket::{Target, of_descriptor};
 
 /// What is said of a batch when it is stored.
@@ -29,6 +29,9 @@ struct Stored {
     rows: u64,
     inserted: u64,
     replaced: u64,
+    /// What became of values that a record has not; with the first batch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 struct Put<C: Caller> {
@@ -36,7 +39,7 @@ struct Put<C: Caller> {
     caller: C,
     collection: String,
     durability: Durability,
-    schema: SchemaRef,
+    reader: Arc<Reader>,
     layout: Arc<Layout>,
     /// Batches that are stored, whether or not they are durable yet.
     begun: u64,
@@ -60,14 +63,34 @@ pub async fn put<C: Caller>(
 ) -> Result<impl Stream<Item = Result<PutResult, Status>> + Send + use<C>, Status> {
     let mut incoming = Incoming::new(stream, caller.clone());
     let opening = incoming.open().await?;
-    let of_path = |collection| Target { collection, durability: Durability::default() };
-    let Target { collection, durability } = of_descriptor(&opening.descriptor, of_path)?;
-    let (name, schema) = (collection.clone(), opening.schema.clone());
-    let layout = caller.run(move |database| Layout::of(&schema, &database.existing_collection(&name)?.info()?)).await?;
-    let (schema, layout) = (opening.schema, Arc::new(layout));
+    let of_path = |collection| Target { collection, durability: Durability::default(), create: false };
+    let Target { collection, durability, create } = of_descriptor(&opening.descriptor, of_path)?;
+    let reader = Arc::new(Reader::new(opening.schema));
+    let (name, schema) = (collection.clone(), reader.plain_schema().clone());
+    let layout = caller.run(move |database| {
+        let collection = match database.existing_collection(&name) {
+            Err(error) if create && error.kind == ErrorKind::NotFound => {
+                let options = options_for(&schema)?;
+                // A schema that nothing can hold makes no collection.
+                Layout::of(&schema, Holder { name: &name, dim: options.dim, fields: &[] })?;
+                database.collection(&name, options)?
+            }
+            found => found?,
+        };
+        Layout::of(&schema, (&collection.info()?).into())
+    });
+    let layout = Arc::new(layout.await?);
     let (begun, syncing, refused, has_ended) = (0, None, None, false);
-    let put = Put { incoming, caller, collection, durability, schema, layout, begun, syncing, refused, has_ended };
+    let put = Put { incoming, caller, collection, durability, reader, layout, begun, syncing, refused, has_ended };
     Ok(try_unfold(put, |mut put| async move { Ok(put.step().await?.map(|stored| (stored, put))) }))
+}
+
+/// A collection for what a stream brings: its vectors, or the vectors of its texts.
+fn options_for(schema: &Schema) -> nuthatch_link::Result<CollectionOptions> {
+    let Ok(field) = schema.field_with_name(VECTOR) else { return Ok(CollectionOptions::default()) };
+    let column = vectors::column(VECTOR, field.data_type())?;
+    let (dim, element) = (column.dim, Some(column.element()));
+    Ok(CollectionOptions { dim, element, embedder: EmbedderChoice::None, ..CollectionOptions::default() })
 }
 
 impl<C: Caller> Put<C> {
@@ -114,6 +137,7 @@ impl<C: Caller> Put<C> {
         let Some((rows, pending)) = self.store(message).await? else { return Ok(None) };
         self.begun += 1;
         let (caller, sequence) = (self.caller.clone(), self.begun);
+        let notes = if sequence == 1 { self.layout.notes().to_vec() } else { Vec::new() };
         Ok(Some(tokio::spawn(async move {
             let Upserted { inserted, replaced } = match pending {
                 None => Upserted::default(),
@@ -121,7 +145,7 @@ impl<C: Caller> Put<C> {
                     caller.step(move || pending.wait()).await.map_err(|status| after(status, sequence - 1))?
                 }
             };
-            let stored = Stored { sequence, rows, inserted, replaced };
+            let stored = Stored { sequence, rows, inserted, replaced, notes };
             let app_metadata = serde_json::to_vec(&stored).expect("numbers are JSON").into();
             Ok(PutResult { app_metadata })
         })))
@@ -130,9 +154,9 @@ impl<C: Caller> Put<C> {
     /// `None` for a message without a batch; nothing written for a batch without rows.
     async fn store(&self, message: FlightData) -> Result<Option<(u64, Option<PendingWrite>)>, Status> {
         let (name, durability) = (self.collection.clone(), self.durability);
-        let (schema, layout) = (self.schema.clone(), self.layout.clone());
+        let (reader, layout) = (self.reader.clone(), self.layout.clone());
         let done = self.caller.run(move |database| {
-            let Some(batch) = message::batch_of(&message, &schema)? else { return Ok(None) };
+            let Some(batch) = reader.batch(&message)? else { return Ok(None) };
             drop(message);
             let rows = batch.num_rows() as u64;
             if rows == 0 {

@@ -41,6 +41,9 @@ pub struct Target {
     /// What a batch has survived when it is acknowledged.
     #[serde(default)]
     pub durability: Durability,
+    /// Create the collection for the stream's schema if there is none.
+    #[serde(default)]
+    pub create: bool,
 }
 
 /// Searches to come: what they have in common.

@@ -5,11 +5,13 @@
 //! | `id` | string, or a whole number | its id |
 //! | `text`, `context` | string | the same |
 //! | `code` | bool | its text is source code (written, not read) |
-//! | `vector` | fixed_size_list of float32, float16, int8 or uint8 | its unnamed vector |
+//! | `vector` | list of numbers; read as fixed_size_list of float32, float16, int8 or uint8 | its unnamed vector |
 //! | a vector field's name | the same | its vector of that field |
 //! | `payload` | string | its payload, as JSON |
 //! | `datetimes` | list of strings | which strings of its JSON are datetimes, as dotted paths |
 //! | any other, and `payload.` with any name | bool, whole number, float, string, timestamp, date, list or struct of these | the payload's field of that name |
+//!
+//! Strings may be dictionary-encoded.
 //!
 //! **Invariant:** what is written with the columns that were read is what was there, except nulls in a field that has a type of its own:
 //! nothing tells them from a field that is not there. What would be lost is refused.
@@ -23,10 +25,11 @@ mod records;
 mod round_trip;
 mod shape;
 mod strings;
-mod vectors;
+pub mod vectors;
 
-pub use records::{Layout, Queries};
+pub use records::{Holder, Layout, Queries};
 pub use shape::Shape;
+pub use strings::Strings;
 
 pub const ID: &str = "id";
 pub const TEXT: &str = "text";

@@ -40,7 +40,7 @@ fn check_at(name: &str, kind: &DataType, depth: usize) -> Result<()> {
             check_at(name, item.data_type(), depth + 1)
         }
         DataType::Struct(fields) => fields.iter().try_for_each(|field| check_at(name, field.data_type(), depth + 1)),
-        DataType::Dictionary(..) => refused("cast it to strings"),
+        DataType::Dictionary(..) => refused("only strings are read dictionary-encoded; cast it to its values"),
         DataType::Decimal128(..) | DataType::Decimal256(..) => refused("cast it to float64, or to strings"),
         _ => refused(
             "a payload holds booleans, 64-bit whole numbers, floats, strings, timestamps, dates, lists and structs",

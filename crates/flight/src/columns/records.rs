@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use nuthatch_link::{CollectionInfo, Error, NamedVectors, Record, Result};
+use nuthatch_link::{CollectionInfo, Error, NamedVectors, Record, Result, VectorFieldInfo};
 
 use crate::columns::json::{self, JsonColumns};
 use crate::columns::mark::{self, Mark};
@@ -29,12 +29,29 @@ pub struct Layout {
     /// Columns of payload fields.
     fields: Vec<(usize, String)>,
     json: JsonColumns,
+    /// What becomes of values that a record has not.
+    notes: Vec<String>,
+}
+
+/// The vectors that a collection holds, or is going to hold.
+#[derive(Clone, Copy)]
+pub struct Holder<'a> {
+    pub name: &'a str,
+    /// Of the unnamed vectors, once that is known.
+    pub dim: Option<usize>,
+    pub fields: &'a [VectorFieldInfo],
+}
+
+impl<'a> From<&'a CollectionInfo> for Holder<'a> {
+    fn from(info: &'a CollectionInfo) -> Self {
+        Self { name: &info.name, dim: info.dim, fields: &info.vector_fields }
+    }
 }
 
 impl Layout {
     /// # Errors
     /// `Invalid` for a column that the collection cannot hold, before any row is looked at.
-    pub fn of(schema: &Schema, info: &CollectionInfo) -> Result<Self> {
+    pub fn of(schema: &Schema, holder: Holder<'_>) -> Result<Self> {
         let (mut id, mut layout) = (None, Self::empty());
         let has_payload = schema.fields().iter().any(|field| field.name() == PAYLOAD);
         for (at, field) in schema.fields().iter().enumerate() {
@@ -76,12 +93,12 @@ impl Layout {
                 CODE if *kind == DataType::Boolean => layout.code = Some(at),
                 CODE => return Err(Error::invalid(format!("column \"code\" is {kind}; it holds booleans"))),
                 VECTOR => {
-                    check_dim(name, vectors::dim(name, kind)?, info.dim, info)?;
+                    layout.check_vectors(name, kind, holder.dim, holder)?;
                     layout.vector = Some(at);
                 }
-                _ => match info.vector_fields.iter().find(|field| field.name == name) {
+                _ => match holder.fields.iter().find(|field| field.name == name) {
                     Some(field) if vectors::is_list(kind) => {
-                        check_dim(name, vectors::dim(name, kind)?, Some(field.dim), info)?;
+                        layout.check_vectors(name, kind, Some(field.dim), holder)?;
                         layout.named.push((at, name.into()));
                     }
                     _ => layout.add_payload_field(schema, at, marked)?,
@@ -92,6 +109,20 @@ impl Layout {
             Error::invalid("the schema has no column \"id\"; give each record one, of strings or whole numbers")
         })?;
         Ok(Self { id, ..layout })
+    }
+
+    fn check_vectors(&mut self, name: &str, kind: &DataType, dim: Option<usize>, holder: Holder<'_>) -> Result<()> {
+        let column = vectors::column(name, kind)?;
+        if let Some(found) = column.dim {
+            check_dim(name, found, dim, holder)?;
+        }
+        self.notes.extend(column.note(name));
+        Ok(())
+    }
+
+    /// What becomes of values that a record has not, in words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// A column that no other field of a record takes.
@@ -167,6 +198,7 @@ impl Layout {
             named: Vec::new(),
             fields: Vec::new(),
             json: JsonColumns::default(),
+            notes: Vec::new(),
         }
     }
 }
@@ -181,11 +213,11 @@ fn check_datetimes(kind: &DataType) -> Result<()> {
     }
 }
 
-fn check_dim(name: &str, found: usize, wanted: Option<usize>, info: &CollectionInfo) -> Result<()> {
+fn check_dim(name: &str, found: usize, wanted: Option<usize>, holder: Holder<'_>) -> Result<()> {
     match wanted {
         Some(wanted) if wanted != found => Err(Error::invalid(format!(
             "column {name:?} has {found} components, the vectors of collection {:?} have {wanted}",
-            info.name
+            holder.name
         ))),
         _ => Ok(()),
     }
@@ -207,12 +239,12 @@ impl Queries {
             match name {
                 TEXT if Strings::is_type(kind) => queries.text = Some(at),
                 VECTOR => {
-                    vectors::dim(name, kind)?;
+                    vectors::column(name, kind)?;
                     queries.vector = Some(at);
                 }
                 _ => {
                     return Err(Error::invalid(format!(
-                        "column {name:?} is {kind}; a question has `text` (strings), `vector` (fixed_size_list), or both"
+                        "column {name:?} is {kind}; a question has `text` (strings), `vector` (lists of numbers), or both"
                     )));
                 }
             }
@@ -275,7 +307,7 @@ mod tests {
     }
 
     fn read(batch: &RecordBatch) -> Result<Vec<Record>> {
-        Layout::of(&batch.schema(), &info())?.records(batch)
+        Layout::of(&batch.schema(), (&info()).into())?.records(batch)
     }
 
     #[test]
@@ -338,7 +370,7 @@ mod tests {
         assert!(error(vec![("id", Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef)]).contains("row 0"));
         assert!(error(vec![ids(), ("vector", floats(&[None], 3))]).contains("3 components"));
         assert!(error(vec![ids(), ("title", floats(&[None], 2))]).contains("have 3"));
-        assert!(error(vec![ids(), ("vector", Arc::new(Int64Array::from(vec![1])))]).contains("fixed_size_list"));
+        assert!(error(vec![ids(), ("vector", Arc::new(Int64Array::from(vec![1])))]).contains("lists of numbers"));
         assert!(error(vec![ids(), ("text", Arc::new(Int64Array::from(vec![1])))]).contains("strings"));
         assert!(error(vec![ids(), ("n", Arc::new(UInt64Array::from(vec![u64::MAX])))]).contains("64 bits"));
         assert!(error(vec![ids(), ("payload", Arc::new(StringArray::from(vec!["[1]"])))]).contains("JSON object"));

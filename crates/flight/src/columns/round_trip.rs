@@ -75,7 +75,7 @@ fn read(db: &Database, columns: Option<&[&str]>) -> Result<RecordBatch> {
 fn written(batch: &RecordBatch) -> Result<Database> {
     let db = database();
     let docs = db.existing_collection(DOCS)?;
-    docs.upsert(Layout::of(&batch.schema(), &docs.info()?)?.records(batch)?)?;
+    docs.upsert(Layout::of(&batch.schema(), (&docs.info()?).into())?.records(batch)?)?;
     Ok(db)
 }
 

@@ -1,13 +1,19 @@
 //! Columns of vectors.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Int8Type, UInt8Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray};
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
 use nuthatch_link::{Element, Error, PassingVector, Result};
+
+use crate::columns::strings::is_whole;
 
 /// Room that a column of vectors begins with, at most.
 const ROOM_BYTES_MAX: usize = 4 << 20;
@@ -17,25 +23,53 @@ pub fn is_list(kind: &DataType) -> bool {
     matches!(kind, DataType::FixedSizeList(..) | DataType::List(_) | DataType::LargeList(_))
 }
 
-/// Components of a column's vectors.
-///
+/// What a column of vectors is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column<'a> {
+    /// Components of each vector; `None` where each list has a length of its own.
+    pub dim: Option<usize>,
+    /// The type of a component.
+    pub component: &'a DataType,
+}
+
 /// # Errors
 /// `Invalid` for a type that holds no vectors, with the one that does.
-pub fn dim(name: &str, kind: &DataType) -> Result<usize> {
-    let DataType::FixedSizeList(item, dim) = kind else {
-        return Err(Error::invalid(format!(
-            "column {name:?} is {kind}; vectors are a fixed_size_list of float32, float16, int8 or uint8"
-        )));
+pub fn column<'a>(name: &str, kind: &'a DataType) -> Result<Column<'a>> {
+    let (item, dim) = match kind {
+        DataType::FixedSizeList(item, dim) => (item, Some(*dim)),
+        DataType::List(item) | DataType::LargeList(item) => (item, None),
+        _ => return Err(Error::invalid(format!("column {name:?} is {kind}; vectors are lists of numbers"))),
     };
-    let is_component =
-        matches!(item.data_type(), DataType::Float32 | DataType::Float16 | DataType::Int8 | DataType::UInt8);
-    if !is_component {
+    let component = item.data_type();
+    if !(component.is_floating() || is_whole(component)) {
         return Err(Error::invalid(format!(
-            "column {name:?} has components of {}; cast them to float32, float16, int8 or uint8",
-            item.data_type()
+            "column {name:?} has components of {component}; give floating-point or whole numbers"
         )));
     }
-    usize::try_from(*dim).map_err(|_| Error::invalid(format!("column {name:?} has lists of {dim} components")))
+    let whole = |dim| {
+        usize::try_from(dim).map_err(|_| Error::invalid(format!("column {name:?} has lists of {dim} components")))
+    };
+    Ok(Column { dim: dim.map(whole).transpose()?, component })
+}
+
+impl Column<'_> {
+    /// What becomes of components that no stored vector has.
+    pub fn note(&self, name: &str) -> Option<String> {
+        match self.component {
+            DataType::Float32 | DataType::Float16 | DataType::Int8 | DataType::UInt8 => None,
+            other => Some(format!("column {name:?}: components of {other} are read as float32")),
+        }
+    }
+
+    /// The type in which vectors of such components are stored.
+    pub fn element(&self) -> Element {
+        match self.component {
+            DataType::Float16 => Element::F16,
+            DataType::Int8 => Element::Int8,
+            DataType::UInt8 => Element::Uint8,
+            _ => Element::F32,
+        }
+    }
 }
 
 /// Vectors of a column, `None` where there is none. Each is copied once, from the message into the record.
@@ -43,37 +77,80 @@ pub fn dim(name: &str, kind: &DataType) -> Result<usize> {
 /// # Errors
 /// `Invalid` for a vector with a missing component.
 pub fn read(name: &str, column: &ArrayRef) -> Result<Vec<Option<Vec<f32>>>> {
-    let list = column.as_fixed_size_list();
-    match list.value_type() {
-        DataType::Float32 => rows::<Float32Type>(name, list, |values| values.to_vec()),
-        DataType::Float16 => rows::<Float16Type>(name, list, |values| values.iter().map(|x| x.to_f32()).collect()),
-        DataType::Int8 => rows::<Int8Type>(name, list, |values| values.iter().map(|x| f32::from(*x)).collect()),
-        DataType::UInt8 => rows::<UInt8Type>(name, list, |values| values.iter().map(|x| f32::from(*x)).collect()),
+    let lists = Lists::of(name, column)?;
+    macro_rules! cast {
+        ($kind:ty) => {
+            lists.rows::<$kind>(name, |values| values.iter().map(|x| *x as f32).collect())
+        };
+    }
+    match lists.values.data_type() {
+        DataType::Float32 => lists.rows::<Float32Type>(name, |values| values.to_vec()),
+        DataType::Float16 => lists.rows::<Float16Type>(name, |values| values.iter().map(|x| x.to_f32()).collect()),
+        DataType::Float64 => cast!(Float64Type),
+        DataType::Int8 => cast!(Int8Type),
+        DataType::Int16 => cast!(Int16Type),
+        DataType::Int32 => cast!(Int32Type),
+        DataType::Int64 => cast!(Int64Type),
+        DataType::UInt8 => cast!(UInt8Type),
+        DataType::UInt16 => cast!(UInt16Type),
+        DataType::UInt32 => cast!(UInt32Type),
+        DataType::UInt64 => cast!(UInt64Type),
         other => Err(Error::invalid(format!("column {name:?} has components of {other}"))),
     }
 }
 
-fn rows<T: ArrowPrimitiveType>(
-    name: &str,
-    list: &FixedSizeListArray,
-    components: impl Fn(&[T::Native]) -> Vec<f32>,
-) -> Result<Vec<Option<Vec<f32>>>> {
-    let (dim, values) = (list.value_length() as usize, list.values().as_primitive::<T>());
-    let mut vectors = Vec::with_capacity(list.len());
-    for row in 0..list.len() {
-        if list.is_null(row) {
-            vectors.push(None);
-            continue;
-        }
-        let from = list.value_offset_at(row);
-        if values.nulls().is_some_and(|nulls| (from..from + dim).any(|at| nulls.is_null(at))) {
-            return Err(Error::invalid(format!(
-                "row {row} of column {name:?} lacks a component; fill it, or leave the vector out"
-            )));
-        }
-        vectors.push(Some(components(&values.values()[from..from + dim])));
+/// A column of lists, whose rows are parts of one array.
+struct Lists<'a> {
+    values: &'a ArrayRef,
+    nulls: Option<&'a NullBuffer>,
+    parts: Vec<Range<usize>>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(name: &str, column: &'a ArrayRef) -> Result<Self> {
+        let rows = 0..column.len();
+        let (values, parts) = match column.data_type() {
+            DataType::FixedSizeList(..) => {
+                let list = column.as_fixed_size_list();
+                let part = |row| list.value_offset_at(row)..list.value_offset_at(row) + list.value_length() as usize;
+                (list.values(), rows.map(part).collect())
+            }
+            DataType::List(_) => {
+                let list = column.as_list::<i32>();
+                let ends = list.value_offsets();
+                (list.values(), rows.map(|row| ends[row] as usize..ends[row + 1] as usize).collect())
+            }
+            DataType::LargeList(_) => {
+                let list = column.as_list::<i64>();
+                let ends = list.value_offsets();
+                (list.values(), rows.map(|row| ends[row] as usize..ends[row + 1] as usize).collect())
+            }
+            other => return Err(Error::invalid(format!("column {name:?} is {other}; vectors are lists of numbers"))),
+        };
+        Ok(Self { values, nulls: column.nulls(), parts })
     }
-    Ok(vectors)
+
+    fn rows<T: ArrowPrimitiveType>(
+        self,
+        name: &str,
+        components: impl Fn(&[T::Native]) -> Vec<f32>,
+    ) -> Result<Vec<Option<Vec<f32>>>> {
+        let values: &PrimitiveArray<T> = self.values.as_primitive();
+        let mut vectors = Vec::with_capacity(self.parts.len());
+        for (row, part) in self.parts.into_iter().enumerate() {
+            if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                vectors.push(None);
+                continue;
+            }
+            if values.nulls().is_some_and(|nulls| part.clone().any(|at| nulls.is_null(at))) {
+                return Err(Error::invalid(format!(
+                    "row {row} of column {name:?} lacks a component; fill it, or leave the vector out"
+                )));
+            }
+            vectors.push(Some(components(&values.values()[part])));
+        }
+        Ok(vectors)
+    }
 }
 
 /// The type of a column of stored vectors.
@@ -191,6 +268,8 @@ pub fn of(element: Element, dim: usize, vectors: &[Option<&[f32]>]) -> ArrayRef 
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::{LargeListArray, ListArray};
+
     use super::*;
 
     #[test]
@@ -199,18 +278,36 @@ mod tests {
         for element in [Element::F32, Element::F16, Element::Int8, Element::Uint8, Element::Binary] {
             let column = of(element, 2, &vectors.each_ref().map(Option::as_deref));
             assert_eq!(column.data_type(), &kind(element, 2));
-            assert_eq!(dim("v", column.data_type()).unwrap(), 2);
+            let found = super::column("v", column.data_type()).unwrap();
+            assert_eq!((found.dim, found.note("v")), (Some(2), None));
             assert_eq!(read("v", &column).unwrap(), vectors);
             assert_eq!(read("v", &column.slice(1, 2)).unwrap(), vectors[1..3]);
         }
     }
 
     #[test]
+    fn lists_and_components_of_other_types_are_read_as_float32() {
+        let some = vec![Some(vec![Some(1.5), Some(-2.0)]), None, Some(vec![Some(3.0), Some(4.0)])];
+        let wanted = [Some(vec![1.5, -2.0]), None, Some(vec![3.0, 4.0])];
+        let doubles = ListArray::from_iter_primitive::<Float64Type, _, _>(some.clone());
+        let large = LargeListArray::from_iter_primitive::<Float64Type, _, _>(some.clone());
+        let fixed = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(some, 2);
+        for array in [Arc::new(doubles) as ArrayRef, Arc::new(large), Arc::new(fixed)] {
+            assert_eq!(read("v", &array).unwrap(), wanted);
+            assert_eq!(read("v", &array.slice(1, 2)).unwrap(), wanted[1..]);
+            let note = column("v", array.data_type()).unwrap().note("v").unwrap();
+            assert!(note.contains("Float64 are read as float32"), "{note}");
+        }
+        let whole = ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(7), Some(-8)])]);
+        assert_eq!(read("v", &(Arc::new(whole) as ArrayRef)).unwrap(), [Some(vec![7.0, -8.0])]);
+        let lacking = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(7.0), None])]);
+        assert!(read("v", &(Arc::new(lacking) as ArrayRef)).unwrap_err().message.contains("lacks a component"));
+    }
+
+    #[test]
     fn what_holds_no_vectors_is_refused_with_the_remedy() {
         let of = |item| DataType::FixedSizeList(Arc::new(Field::new("item", item, true)), 4);
-        assert!(dim("v", &of(DataType::Float64)).unwrap_err().message.contains("cast them to float32"));
-        assert!(dim("v", &DataType::Utf8).unwrap_err().message.contains("fixed_size_list"));
-        let list = DataType::List(Arc::new(Field::new("item", DataType::Float32, true)));
-        assert!(dim("v", &list).unwrap_err().message.contains("fixed_size_list"));
+        assert!(column("v", &of(DataType::Utf8)).unwrap_err().message.contains("give floating-point or whole numbers"));
+        assert!(column("v", &DataType::Utf8).unwrap_err().message.contains("vectors are lists of numbers"));
     }
 }
