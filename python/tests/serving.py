@@ -48,16 +48,16 @@ class Server:
             env=environment,
         )
         self.address = ""
-        said = []
+        self.said: list[str] = []
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            said.append(line)
+            self.said.append(line)
             if found := LISTENING.search(line):
                 self.address = found[1]
             if self.address and re.search(r"\bready\b", line):
                 break
         else:
-            raise AssertionError(f"the server ended: {''.join(said)}")
+            raise AssertionError(f"the server ended: {''.join(self.said)}")
         # The rest of the log is read, so that the server never waits for it.
         self.rest: list[str] = []
         self.reading = threading.Thread(target=self.rest.extend, args=(self.process.stderr,), daemon=True)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
+import signal
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import faces
 import pytest
+from serving import Server
 
 import nuthatch
 
@@ -70,3 +75,74 @@ def test_a_vector_set_finds_what_its_collection_finds(both: tuple[Any, nuthatch.
         assert [name.decode() for name in scores] == [hit.id for hit in hits]
         # Redis' score of a cosine c is (1 + c) / 2.
         assert list(scores.values()) == pytest.approx([(1 + hit.score) / 2 for hit in hits], abs=1e-6)
+
+
+KILLS = 3
+CLIENTS = 4
+
+
+def write_until_killed(client: Any, number: int, acknowledged: list[tuple[str, str]]) -> None:
+    """Adds to large aggregates, and deletes one of its own now and then; notes what was acknowledged."""
+    at = 0
+    try:
+        while True:
+            at += 1
+            name = f"{number}.{random.getrandbits(40)}"
+            with client.pipeline(transaction=False) as pipe:
+                pipe.rpush("list", name).hset("hash", name, "x").sadd("set", name).zadd("sorted", {name: at})
+                pipe.execute()
+            acknowledged += [(kind, name) for kind in ("list", "hash", "set", "sorted")]
+            if at % 5 == 0:
+                own = f"own{number}"
+                client.sadd(own, *range(at, at + 300))
+                client.delete(own)
+    except redis.ConnectionError:
+        pass
+
+
+def orphans(db: nuthatch.Database) -> set[bytes]:
+    """The ids of rows that no key names."""
+    rows = {key[1:9] for key in db.kv("redis.0.rows") if key[:1] == b"r"}
+    named = {value[4:12] for _, value in db.kv("redis.0").items() if value[:3] == b"\0nh" and value[3:4].isupper()}
+    return rows - named
+
+
+def test_large_aggregates_survive_kill_9_and_leave_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    acknowledged: list[tuple[str, str]] = []
+    for kill in range(KILLS + 1):
+        server = Server(folder, "--redis", "127.0.0.1:0")
+        try:
+            found = re.search(r"listening for Redis clients at ([\d.]+):(\d+)", "".join(server.said))
+            assert found is not None
+            address = {"host": found[1], "port": int(found[2])}
+            with redis.Redis(**address) as client:
+                client.exists("any")  # The first command finishes what a kill has interrupted.
+                there = {
+                    "list": {item.decode() for item in client.lrange("list", 0, -1)},
+                    "hash": {field.decode() for field in client.hkeys("hash")},
+                    "set": {member.decode() for member in client.smembers("set")},
+                    "sorted": {member.decode() for member in client.zrange("sorted", 0, -1)},
+                }
+                assert [lost for lost in acknowledged if lost[1] not in there[lost[0]]] == []
+                counts = [client.llen("list"), client.hlen("hash"), client.scard("set"), client.zcard("sorted")]
+                assert counts == [len(names) for names in there.values()]
+            with nuthatch.connect(f"http://{server.address}") as db:
+                assert orphans(db) == set()
+            if kill < KILLS:
+                clients = [redis.Redis(**address) for _ in range(CLIENTS)]
+                threads = [
+                    threading.Thread(target=write_until_killed, args=(client, number, acknowledged))
+                    for number, client in enumerate(clients)
+                ]
+                for thread in threads:
+                    thread.start()
+                enough = len(acknowledged) + 2_000
+                while len(acknowledged) < enough and any(thread.is_alive() for thread in threads):
+                    threads[0].join(0.01)
+                server.process.send_signal(signal.SIGKILL)
+                for thread in threads:
+                    thread.join()
+        finally:
+            server.close()
+    assert len(acknowledged) >= 2_000 * KILLS
