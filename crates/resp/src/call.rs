@@ -1,4 +1,4 @@
-//! A command about data, as whoever does it is called.
+//! A command about data: what its function is given.
 
 use crate::context::CommandContext;
 use crate::failure::Outcome;

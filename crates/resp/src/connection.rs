@@ -16,9 +16,9 @@ use crate::shared::{Shared, Stream};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 16 << 10;
-/// What has to come of a command in the time after which a client has stalled, unless the command ends.
+/// A client that sends fewer bytes of a command in `stalled_after`, and does not end it, has stalled.
 const PROGRESS_BYTES: usize = 16 << 10;
-/// What a connection may hold of half a command without asking.
+/// Bytes of half a command that a connection may hold without counting them.
 const FREE_INPUT_BYTES: usize = 2 * READ_BYTES;
 
 /// Serves one client until it goes.

@@ -21,6 +21,7 @@ use crate::aggregate::{Aggregate, Kind};
 use crate::failure::{Failure, Outcome};
 use crate::post_commit::PostCommit;
 use crate::prepared::Prepared;
+use crate::purge::flush;
 use crate::tenant::{Space, Tenant, collection_prefix};
 use crate::value::{Type, Value};
 use crate::vector_set::Set;
@@ -371,7 +372,7 @@ impl<'u> CommandContext<'u> {
     /// Deletes every key at once; false within a transaction, where it has to be done key by key.
     pub fn flush(&mut self) -> Outcome<bool> {
         let Execution::Live(durability) = &self.place else { return Ok(false) };
-        self.space.flush(self.tenant, *durability)?;
+        flush(self.space, self.tenant, *durability)?;
         self.wrote_records = true;
         Ok(true)
     }
@@ -380,7 +381,7 @@ impl<'u> CommandContext<'u> {
         self.post_commit.push(post_commit);
     }
 
-    /// What is left to do once the writes hold.
+    /// The work that follows the commit.
     pub fn take_post_commit(&mut self) -> Vec<PostCommit> {
         std::mem::take(&mut self.post_commit)
     }

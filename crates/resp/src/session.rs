@@ -103,7 +103,7 @@ impl Session {
         self.wrote = true;
     }
 
-    /// What each write is written with: a commit's fsync is shared by all whose replies go out together.
+    /// The durability of each single write. Under `Commit`, all writes whose replies go out together share one fsync.
     pub fn write_durability(&self) -> Durability {
         match self.shared.settings.durability {
             Durability::Commit => Durability::Os,

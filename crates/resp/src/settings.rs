@@ -31,7 +31,7 @@ pub struct Settings {
     /// before commands for hashes that are not here (HEXPIRE, HGETEX): a client that reads a later one sends
     /// them where it would have done without. That there are vector sets, INFO and COMMAND tell by their module.
     pub redis_version: &'static str,
-    /// What the time is, for keys that expire.
+    /// The time, for keys that expire.
     pub clock: Clock,
     /// Where the server counts.
     pub counts: Arc<Counts>,

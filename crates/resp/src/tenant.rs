@@ -26,7 +26,7 @@ pub struct Tenant {
     /// Changes of elements hold it shared; creating, emptying and dropping a vector set hold it exclusively.
     pub(crate) sets: RwLock<()>,
     stripes: [Mutex<()>; STRIPES],
-    /// Who changes rows holds the one of their key: else most of the clients of one key would have to try again.
+    /// A writer of rows holds the lock of their key. Without it, most clients of one key would conflict and try again.
     turns: [Mutex<()>; STRIPES],
     /// Of lists and sorted sets.
     pub(crate) growth: Growth,
@@ -186,13 +186,10 @@ impl Space {
         is_gone(&self.keyspace) || self.rows.get().is_some_and(is_gone)
     }
 
-    /// Deletes every key, the rows of all aggregates and the collections of all vector sets.
+    /// Deletes every key and the collections of all vector sets. The rows of aggregates are left.
     pub fn flush(&self, tenant: &Tenant, durability: Durability) -> Outcome<()> {
         let _alone = tenant.sets.write();
         self.keyspace.with_durability(durability).delete_prefix("")?;
-        if self.has_rows.load(Ordering::Acquire) {
-            self.rows(tenant)?.with_durability(durability).delete_prefix("")?;
-        }
         tenant.set_collections(self.number)?.iter().try_for_each(|name| tenant.drop_collection(name))
     }
 }

@@ -326,9 +326,19 @@ fn a_crash_between_a_deletion_and_its_purge_leaves_nothing_for_good() {
     };
     let db = Database::open(folder.path(), Options::default()).unwrap();
     assert!(db.kv("redis.0.rows").unwrap().get(&dead).unwrap().is_some());
+    // Another interface deletes a key and knows nothing of rows.
+    {
+        let server = start(&db, Settings::default());
+        let mut client = Client::connect(&server);
+        say(&mut client, "SADD other", (0..MANY).map(|n| n.to_string()));
+        say(&mut client, "SADD kept", (0..MANY).map(|n| n.to_string()));
+        db.kv("redis.0").unwrap().delete(&["other"]).unwrap();
+    }
+    assert!(rows(&db) > 2 * MANY);
     let server = start(&db, Settings::default());
-    assert_eq!(Client::connect(&server).ask("GET any"), Said::Null);
-    assert_eq!(rows(&db), 0);
+    let mut client = Client::connect(&server);
+    assert_eq!((client.ask("GET any"), client.ask("SCARD kept")), (Said::Null, int(MANY)));
+    assert_eq!(rows(&db), MANY + 1, "those of the key that is there, and its name");
 }
 
 fn start(db: &Database, settings: Settings) -> Server {

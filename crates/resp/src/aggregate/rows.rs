@@ -98,6 +98,11 @@ pub(crate) fn expires(key: &[u8]) -> Option<(u64, u64)> {
     Some((u64::from_be_bytes(*at_ms), u64::from_be_bytes(id.try_into().ok()?)))
 }
 
+/// The id of a row's key, of [`all`].
+pub(crate) fn owned(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(*key.get(1..)?.first_chunk()?))
+}
+
 /// The id of a row's key, of [`dead`].
 pub(crate) fn died(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(1..)?.try_into().ok()?))
@@ -138,7 +143,7 @@ mod tests {
     fn keys_tell_what_they_were_made_of() {
         assert_eq!(named(&name(1, b"field").unwrap()), (place(b"field"), &b"field"[..]));
         assert_eq!(expires(&expiring(5, 7)), Some((5, 7)));
-        assert_eq!(died(&dead(7)), Some(7));
+        assert_eq!((died(&dead(7)), owned(&owner(7)), owned(b"r")), (Some(7), Some(7), None));
         assert!(name(1, &vec![b'x'; NAME_BYTES_MAX + 1]).is_err());
         assert_eq!(name(1, &vec![b'x'; NAME_BYTES_MAX]).unwrap().len(), nuthatch_link::KEY_BYTES_MAX);
     }

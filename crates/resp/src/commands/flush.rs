@@ -5,6 +5,7 @@ use nuthatch_link::KeyScan;
 use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
+use crate::purge;
 use crate::session::Session;
 use crate::tenant::keyspace_name;
 
@@ -38,7 +39,7 @@ pub(crate) fn flushall(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<
     let there = tenant.database.keyspace_names()?;
     let durability = session.write_durability();
     let mut numbers = (0..session.shared.settings.databases).filter(|number| there.contains(&keyspace_name(*number)));
-    let flushed = numbers.try_for_each(|number| tenant.space(number)?.flush(&tenant, durability));
+    let flushed = numbers.try_for_each(|number| purge::flush(&*tenant.space(number)?, &tenant, durability));
     session.note_write();
     session.account("redis.flushall", "", flushed.as_ref().err());
     flushed.map(|()| Reply::OK)

@@ -85,7 +85,7 @@ pub(crate) enum Timeout {
     Last,
 }
 
-/// What a user has to be allowed to.
+/// The rights that a user needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Connection,
@@ -125,7 +125,7 @@ impl Scope {
 }
 
 impl Spec {
-    /// What it takes with these arguments.
+    /// The rights that it needs with these arguments.
     pub fn scope_of(&self, arguments: &[Vec<u8>]) -> Scope {
         match (self.name, arguments) {
             ("SET", [_, _, options @ ..]) if set::tells_the_old_value(options) => Scope::ReadWrite,

@@ -171,13 +171,17 @@ impl<'c, 'u> Members<'c, 'u> {
             _ => return Ok(fastrand::choose_multiple(self.all()?, count)),
         };
         let (mut chosen, mut seen) = (Vec::with_capacity(count), HashSet::new());
-        while chosen.len() < count {
+        // Where rows are missing there may be fewer names than the head says.
+        for _ in 0..100 + 20 * count {
+            if chosen.len() == count {
+                return Ok(chosen);
+            }
             let (name, value) = self.anyone(head.id)?.ok_or_else(Failure::conflict)?;
             if seen.insert(name.clone()) {
                 chosen.push((name, value));
             }
         }
-        Ok(chosen)
+        Ok(fastrand::choose_multiple(self.all()?, count))
     }
 
     /// So many entries by chance, the same one more than once.

@@ -24,7 +24,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Who has not said who he is has little to say.
+    /// For clients that have not authenticated: small commands are enough to do so.
     pub const UNAUTHENTICATED: Self =
         Self { arguments_max: 10, argument_bytes_max: 16 << 10, command_bytes_max: 64 << 10 };
 }

@@ -119,7 +119,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// What is asked for must be what the set is.
+    /// The dimension and form that a VADD asks for must be those of the set.
     fn check(&self, set: &Set) -> Outcome<()> {
         if self.quantization.is_some_and(|asked| asked != set.quantization) {
             return Err(Failure::error("asked quantization mismatch with existing vector set"));

@@ -39,7 +39,7 @@ pub(crate) fn vsetattr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     Ok(Reply::Bool(true))
 }
 
-/// What filters can see: numbers, texts, store values as 1 and 0, lists of numbers and texts. What is no JSON object has nothing.
+/// What filters can see: numbers, texts, store values as 1 and 0, lists of numbers and texts. Other values than JSON objects have nothing.
 pub(crate) fn payload_of(attributes: &str) -> Payload {
     let Ok(Json::Object(fields)) = serde_json::from_str(attributes) else { return Payload::new() };
     let seen =
