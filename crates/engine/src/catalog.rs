@@ -1,6 +1,6 @@
 //! Entries of the catalog: the table of small JSON values that says what a folder holds.
 //!
-//! **Useful for** whoever keeps an entry of its own: tenants, collections, keyspaces, sessions. **Not for** what an entry says: that is
+//! **Useful for** modules that keep an entry of their own: tenants, collections, keyspaces, sessions. **Not for** what an entry says: that is
 //! its owner's.
 //!
 //! **Invariant:** every key begins with the number of its tenant.

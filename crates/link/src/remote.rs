@@ -65,7 +65,7 @@ impl Remote {
         Self { link: self.link.waiting(waits), taken: self.taken.clone() }
     }
 
-    /// Lets go of it; every later call gets this error.
+    /// Releases it; every later call gets this error.
     pub fn end(&self, why: Error) {
         self.taken.ended.set(why).ok(); // the first reason stays
         self.taken.tether.lock().take();

@@ -95,12 +95,12 @@ impl Route {
         }
     }
 
-    /// The database that this process holds, on behalf of whoever asks.
+    /// The database that this process holds, on behalf of the caller.
     pub fn local(&self, held: &HeldFolder) -> LocalDatabase {
         held.db().on_behalf_of(&self.call)
     }
 
-    /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once, however long that takes.
+    /// Asks the process that holds the folder, again when another one takes it over; a write is done once, however long that takes.
     pub fn ask<O: Op>(&self, of: Of, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
         let waits = if O::READS { op.waits().and(self.call.waits()) } else { op.waits() };
         if waits.is_cancelled() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{Result, SegmentError};
 
-/// Replaces a file by these parts, one behind the other: written beside it, synced, renamed, folder synced.
+/// Replaces a file by these parts in turn: writes them to a new file, syncs it, renames it, and syncs the folder.
 #[allow(clippy::disallowed_methods, reason = "this is the door")]
 pub fn replace_durably(path: &Path, parts: &[&[u8]]) -> Result<()> {
     let beside = path.with_extension("writing");

@@ -3,7 +3,7 @@
 //! **Useful for** finding one of them by its tenant and name, and for what concerns all that are open. **Not for** the store and the
 //! memory that they share: that is the [`Runtime`]'s, which stands below them.
 //!
-//! **Invariant:** whoever makes, opens or drops one holds the catalog.
+//! **Invariant:** a thread that makes, opens or drops one holds the catalog's lock.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -343,7 +343,7 @@ impl Runtime {
         *self.store.write() = None;
     }
 
-    /// Gives the folder to whoever wants it next.
+    /// Releases the folder, so that another process may hold it.
     pub fn release_folder(&self) {
         self.cache.clear();
         *self.lock.lock() = None;

@@ -23,7 +23,7 @@ impl SnapshotKeyspace {
         &self.name
     }
 
-    /// What the time is now, for whoever writes what expires.
+    /// The time now, for writes that expire.
     pub fn clock_ms(&self) -> u64 {
         self.view.shared.options.clock.now_ms()
     }

@@ -1,4 +1,4 @@
-//! Stored rows, for whoever goes through many of them.
+//! Stored rows, for callers that read many of them.
 
 use std::ops::ControlFlow;
 

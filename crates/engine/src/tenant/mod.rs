@@ -70,7 +70,7 @@ impl Tenant {
         Shard { tenant: self.number, collection }
     }
 
-    /// Whether a batch keeps to the tenant. Records of numbered requests lie with the default tenant, whoever asked.
+    /// Whether a batch keeps to the tenant. The default tenant keeps the records of numbered requests of all tenants.
     pub fn owns(&self, batch: &Batch) -> bool {
         let shard = |key| Shard::of(key).filter(|shard| shard.tenant == self.number || *shard == catalog_of(DEFAULT));
         batch.keys().all(|key| shard(key).is_some())

@@ -9,7 +9,7 @@ const SAVED_MAX: f64 = 60.0;
 const PER_ENTRY: Duration = Duration::from_secs(10);
 /// Callers that are known apart; more share one budget until some have saved up again.
 const CALLERS_MAX: usize = 1024;
-/// What those share goes by this name, which no key and no address is.
+/// The name of the share of all others; no key and no address has it.
 const OTHERS: &str = "";
 
 #[derive(Default)]

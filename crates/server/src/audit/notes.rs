@@ -1,4 +1,4 @@
-//! What is found out about a request while it is answered, for its entry in the log.
+//! Facts about a request that its handlers learn, for its entry in the log.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

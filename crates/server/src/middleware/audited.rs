@@ -1,6 +1,6 @@
-//! What is noted of HTTP and gRPC: around every request that administers, after who asked is known and before the answer leaves.
+//! Audit entries for HTTP and gRPC: around every request that administers, after the caller is known and before the answer leaves.
 //!
-//! What a request of HTTP does is known by its route. A call of gRPC says so itself, once it has read what it is asked.
+//! The route tells what an HTTP request does. A gRPC call tells it itself, once it has read its message.
 
 use std::sync::Arc;
 

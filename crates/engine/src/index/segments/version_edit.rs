@@ -39,8 +39,8 @@ pub(super) fn swap_segments(collection: &dyn Indexed, change: impl FnOnce(&mut S
     Ok(true)
 }
 
-/// Takes segments that are in the state no more. Whoever lets go of one last closes its files, whose bytes are freed then if their
-/// names are gone, and that takes as long as they are many: it is not to be a search.
+/// Takes segments that the state no longer has. The last holder of a segment closes its files, and the system then frees the bytes of
+/// deleted ones. That takes time for large files, and must not happen in a search.
 pub(super) fn retire(collection: &dyn Indexed, segments: impl IntoIterator<Item = Arc<Segment>>) {
     collection.index_work().retired.lock().extend(segments);
     close_retired(collection);
