@@ -37,7 +37,7 @@ pub fn schema_of(message: &FlightData) -> Result<Schema> {
 /// Reads the messages behind a schema.
 pub struct Reader {
     schema: SchemaRef,
-    /// The same with the values of dictionaries in their place: what the batches have.
+    /// What the batches have: strings in place of their dictionaries; the same one where there are none.
     plain: SchemaRef,
     dictionaries: Mutex<HashMap<i64, ArrayRef>>,
 }
@@ -49,14 +49,18 @@ const EXPANDED_BYTES_MAX: usize = 16 << 20;
 
 impl Reader {
     pub fn new(schema: SchemaRef) -> Self {
-        let plain = schema.fields().iter().map(|field| match field.data_type() {
-            DataType::Dictionary(_, values) if Strings::is_type(values) => {
-                Field::new(field.name(), DataType::LargeUtf8, field.is_nullable())
-                    .with_metadata(field.metadata().clone())
+        let of_strings =
+            |field: &Field| matches!(field.data_type(), DataType::Dictionary(_, values) if Strings::is_type(values));
+        let plain = match schema.fields().iter().any(|field| of_strings(field)) {
+            false => schema.clone(),
+            true => {
+                let plain = schema.fields().iter().map(|field| match of_strings(field) {
+                    true => field.as_ref().clone().with_data_type(DataType::LargeUtf8),
+                    false => field.as_ref().clone(),
+                });
+                Arc::new(Schema::new(plain.collect::<Vec<_>>()))
             }
-            _ => field.as_ref().clone(),
-        });
-        let plain = Arc::new(Schema::new(plain.collect::<Vec<_>>()));
+        };
         Self { schema, plain, dictionaries: Mutex::default() }
     }
 
@@ -100,7 +104,7 @@ impl Reader {
     }
 
     fn without_dictionaries(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        if Arc::ptr_eq(&self.schema, &self.plain) || self.schema == self.plain {
+        if Arc::ptr_eq(&self.schema, &self.plain) {
             return Ok(batch);
         }
         let mut room = EXPANDED_BYTES_MAX;
