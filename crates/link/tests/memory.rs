@@ -133,10 +133,11 @@ fn eight_writers_stay_within_the_budget_and_leave_little_behind() {
             });
             let write = |batch| scope.spawn(|| notes.upsert(batch).unwrap());
             let writers: Vec<_> = batches.into_iter().map(write).collect();
-            for writer in writers {
-                writer.join().unwrap();
-            }
+            let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
             written.store(true, Ordering::SeqCst);
+            for writer in ended {
+                writer.unwrap();
+            }
             looking.join().unwrap()
         });
         let more = most - before;
