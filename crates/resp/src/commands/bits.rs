@@ -66,25 +66,21 @@ pub(crate) fn bitop(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [operation, target, keys @ ..] = call.arguments else { return Err(Failure::syntax()) };
     let name = String::from_utf8_lossy(operation).to_uppercase();
     // What comes of a byte of the first string and those of the others: of any of them, of all, of an odd number, of exactly one.
-    let of = |first: u8, others: &Others| match name.as_str() {
-        "AND" => first & others.all,
-        "OR" => first | others.any,
-        "XOR" => first ^ others.odd,
-        "NOT" => !first,
-        "DIFF" => first & !others.any,
-        "DIFF1" => !first & others.any,
-        "ANDOR" => first & others.any,
-        _ => (first & !others.any) | (!first & others.one),
-    };
-    match (name.as_str(), keys.len()) {
-        ("AND" | "OR" | "XOR" | "ONE", _) | ("NOT", 1) => {}
+    let of: fn(u8, &Others) -> u8 = match (name.as_str(), keys.len()) {
+        ("AND", _) => |first, others| first & others.all,
+        ("OR", _) => |first, others| first | others.any,
+        ("XOR", _) => |first, others| first ^ others.odd,
+        ("ONE", _) => |first, others| (first & !others.any) | (!first & others.one),
+        ("NOT", 1) => |first, _| !first,
         ("NOT", _) => return Err(Failure::error("BITOP NOT must be called with a single source key.")),
         ("DIFF" | "DIFF1" | "ANDOR", 1) => {
             return Err(Failure::error(format!("BITOP {name} must be called with at least two source keys.")));
         }
-        ("DIFF" | "DIFF1" | "ANDOR", _) => {}
+        ("DIFF", _) => |first, others| first & !others.any,
+        ("DIFF1", _) => |first, others| !first & others.any,
+        ("ANDOR", _) => |first, others| first & others.any,
         _ => return Err(Failure::syntax()),
-    }
+    };
     let mut strings = Vec::with_capacity(keys.len());
     for key in keys {
         strings.push(call.context.string(key)?.unwrap_or_default().0);
