@@ -23,7 +23,7 @@ use crate::post_commit::PostCommit;
 use crate::prepared::Prepared;
 use crate::purge::flush;
 use crate::tenant::{Space, Tenant, collection_prefix};
-use crate::value::{Type, Value};
+use crate::value::{Type, Value, rows_of};
 use crate::vector_set::Set;
 
 /// A command's view of its database.
@@ -139,7 +139,7 @@ impl<'u> CommandContext<'u> {
         }
         match &self.place {
             Execution::Live(_) => Ok(self.space.rows(self.tenant)?.get(row)?),
-            Execution::Within(transaction, _) => Ok(transaction.kv(&self.space.rows_name())?.get(row)?),
+            Execution::Within(transaction, _) => Ok(transaction.kv(&self.space.rows_name)?.get(row)?),
         }
     }
 
@@ -150,7 +150,7 @@ impl<'u> CommandContext<'u> {
         }
         let entries = match &self.place {
             Execution::Live(_) => self.space.rows(self.tenant)?.entries(rows)?,
-            Execution::Within(transaction, _) => transaction.kv(&self.space.rows_name())?.entries(rows)?,
+            Execution::Within(transaction, _) => transaction.kv(&self.space.rows_name)?.entries(rows)?,
         };
         Ok(entries.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
     }
@@ -160,7 +160,7 @@ impl<'u> CommandContext<'u> {
         match &self.place {
             // Others may change the key and its rows between two pages.
             Execution::Live(_) => Err(self.ask_for_transaction()),
-            Execution::Within(transaction, _) => Ok(transaction.kv(&self.space.rows_name())?.scan(scan)?),
+            Execution::Within(transaction, _) => Ok(transaction.kv(&self.space.rows_name)?.scan(scan)?),
         }
     }
 
@@ -433,7 +433,7 @@ impl<'u> CommandContext<'u> {
             })
             .collect();
         if !rows.is_empty() {
-            transaction.kv(&self.space.rows_name())?.multi_put(rows)?;
+            transaction.kv(&self.space.rows_name)?.multi_put(rows)?;
         }
         Ok(())
     }
@@ -517,18 +517,5 @@ impl<'u> CommandContext<'u> {
             }
         }
         Ok(())
-    }
-}
-
-/// The id of the rows that an entry names.
-fn rows_of(entry: Option<&Entry>) -> Outcome<Option<u64>> {
-    match entry {
-        Some(entry) if matches!(Type::of(&entry.value), Type::Aggregate(_)) => {
-            match Value::decode(entry.value.clone())? {
-                Value::Aggregate(aggregate) => Ok(aggregate.rows().map(|head| head.id)),
-                _ => Ok(None),
-            }
-        }
-        _ => Ok(None),
     }
 }

@@ -1,6 +1,5 @@
 //! Telling those who wait that a list or a sorted set has grown.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -10,7 +9,6 @@ use parking_lot::{Condvar, Mutex};
 pub(crate) struct Growth {
     times: Mutex<u64>,
     changed: Condvar,
-    waiting: AtomicUsize,
 }
 
 impl Growth {
@@ -21,20 +19,15 @@ impl Growth {
 
     /// Something has grown.
     pub fn tell(&self) {
-        let mut times = self.times.lock();
-        *times += 1;
-        if self.waiting.load(Ordering::Relaxed) > 0 {
-            self.changed.notify_all();
-        }
+        *self.times.lock() += 1;
+        self.changed.notify_all();
     }
 
     /// Waits until something has grown since `seen`, so long at most.
     pub fn wait(&self, seen: u64, most: Duration) {
         let mut times = self.times.lock();
-        self.waiting.fetch_add(1, Ordering::Relaxed);
         if *times == seen {
             self.changed.wait_for(&mut times, most);
         }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

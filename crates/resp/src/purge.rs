@@ -11,7 +11,7 @@ use nuthatch_link::{Durability, KeyScan, Keys, Snapshot};
 use crate::aggregate::rows;
 use crate::failure::Outcome;
 use crate::tenant::{Space, Tenant};
-use crate::value::Value;
+use crate::value::rows_of;
 
 /// Rows that name what is to go, read at a time.
 const NAMED_AT_ONCE: usize = 1000;
@@ -113,15 +113,14 @@ struct Then {
 impl Then {
     fn of(space: &Space, tenant: &Tenant) -> Outcome<Self> {
         let snapshot = tenant.database.snapshot()?;
-        let (keys, rows) = (snapshot.kv(space.keyspace.name())?, snapshot.kv(&space.rows_name())?);
+        let (keys, rows) = (snapshot.kv(space.keyspace.name())?, snapshot.kv(&space.rows_name)?);
         Ok(Self { keys, rows, _snapshot: snapshot })
     }
 
     /// Whether a key names these rows.
     fn is_named(&self, id: u64) -> Outcome<bool> {
         let Some(key) = self.rows.get(rows::owner(id))? else { return Ok(false) };
-        let Some(entry) = self.keys.entries(&[key])?.pop().flatten() else { return Ok(false) };
-        let Value::Aggregate(aggregate) = Value::decode(entry.value)? else { return Ok(false) };
-        Ok(aggregate.rows().is_some_and(|head| head.id == id))
+        let entry = self.keys.entries(&[key])?.pop().flatten();
+        Ok(rows_of(entry.as_ref())? == Some(id))
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Space {
     pub has_rows: AtomicBool,
     /// When rows may have to go that no key names any more; never: the greatest number.
     pub purge_at_ms: AtomicU64,
+    /// The keyspace with the rows of aggregates.
+    pub rows_name: String,
     rows: OnceLock<Keyspace>,
 }
 
@@ -99,13 +101,15 @@ impl Tenant {
         }
         let keyspace = self.database.kv(&keyspace_name(number))?;
         let has_sets = !self.set_collections(number)?.is_empty();
-        let has_rows = self.database.keyspace_names()?.contains(&rows_name(number));
+        let rows_name = format!("{}.rows", keyspace_name(number));
+        let has_rows = self.database.keyspace_names()?.contains(&rows_name);
         let space = Arc::new(Space {
             number,
             keyspace,
             has_sets: AtomicBool::new(has_sets),
             has_rows: AtomicBool::new(has_rows),
             purge_at_ms: AtomicU64::new(if has_rows { 0 } else { u64::MAX }),
+            rows_name,
             rows: OnceLock::new(),
         });
         Ok(self.spaces.lock().entry(number).or_insert(space).clone())
@@ -166,16 +170,12 @@ impl Space {
         self.has_sets.load(Ordering::Acquire) || self.has_rows.load(Ordering::Acquire)
     }
 
-    pub fn rows_name(&self) -> String {
-        rows_name(self.number)
-    }
-
     /// The keyspace with the rows of aggregates; it is made when there is none.
     pub fn rows(&self, tenant: &Tenant) -> Outcome<&Keyspace> {
         if let Some(rows) = self.rows.get() {
             return Ok(rows);
         }
-        let rows = tenant.database.kv(&self.rows_name())?;
+        let rows = tenant.database.kv(&self.rows_name)?;
         Ok(self.rows.get_or_init(|| rows))
     }
 
@@ -196,11 +196,6 @@ impl Space {
 
 pub(crate) fn keyspace_name(number: usize) -> String {
     format!("redis.{number}")
-}
-
-/// Where the rows of aggregates lie.
-fn rows_name(number: usize) -> String {
-    format!("redis.{number}.rows")
 }
 
 /// What the names of the collections begin with.

@@ -8,6 +8,8 @@
 //! | `00 'n' 'h'` | the mark |
 //! | 1 | `s` a string follows, `v` a vector set (JSON); the letters of aggregates are theirs |
 
+use nuthatch_link::Entry;
+
 use crate::aggregate::{Aggregate, Kind};
 use crate::failure::{Failure, Outcome};
 use crate::vector_set::Set;
@@ -78,6 +80,19 @@ impl Value {
                 [marked(b'v'), json].concat()
             }
         }
+    }
+}
+
+/// The id of the rows that an entry names.
+pub(crate) fn rows_of(entry: Option<&Entry>) -> Outcome<Option<u64>> {
+    match entry {
+        Some(entry) if matches!(Type::of(&entry.value), Type::Aggregate(_)) => {
+            match Value::decode(entry.value.clone())? {
+                Value::Aggregate(aggregate) => Ok(aggregate.rows().map(|head| head.id)),
+                _ => Ok(None),
+            }
+        }
+        _ => Ok(None),
     }
 }
 

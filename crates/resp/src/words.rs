@@ -35,6 +35,12 @@ impl<'a> Words<'a> {
         Ok(first)
     }
 
+    /// How many keys follow, and the keys.
+    pub fn numbered_keys(&mut self) -> Outcome<&'a [Vec<u8>]> {
+        let count = self.positive("numkeys")?;
+        self.take(count)
+    }
+
     /// The next argument in capitals, to be compared with the names of options.
     pub fn option(&mut self) -> Outcome<String> {
         Ok(String::from_utf8_lossy(self.word()?).to_uppercase())

@@ -57,19 +57,21 @@ const INLINE_ENTRIES_MAX: usize = 128;
 const INLINE_BYTES_MAX: usize = 8 << 10;
 
 impl Kind {
-    const ALL: [(Self, u8); 4] = [(Self::Hash, b'h'), (Self::List, b'l'), (Self::Set, b'm'), (Self::Sorted, b'z')];
+    const ALL: [Self; 4] = [Self::Hash, Self::List, Self::Set, Self::Sorted];
 
     /// Of the letter behind the mark; and whether rows follow.
     pub fn of(letter: u8) -> Option<(Self, bool)> {
-        let (kind, small) = Self::ALL.into_iter().find(|(_, small)| *small == letter.to_ascii_lowercase())?;
-        Some((kind, small != letter))
+        let kind = Self::ALL.into_iter().find(|kind| kind.letter() == letter.to_ascii_lowercase())?;
+        Some((kind, letter.is_ascii_uppercase()))
     }
 
     fn letter(self) -> u8 {
-        let [(_, letter), ..] = Self::ALL.into_iter().filter(|(kind, _)| *kind == self).collect::<Vec<_>>()[..] else {
-            unreachable!("every kind has a letter")
-        };
-        letter
+        match self {
+            Self::Hash => b'h',
+            Self::List => b'l',
+            Self::Set => b'm',
+            Self::Sorted => b'z',
+        }
     }
 
     fn has_values(self) -> bool {
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn entries_and_heads_come_back_as_they_were() {
         let entries: Entries = (0..100u32).map(|n| (n.to_string().into_bytes(), n.to_be_bytes().to_vec())).collect();
-        for (kind, _) in Kind::ALL {
+        for kind in Kind::ALL {
             let kept = entries.iter().cloned().map(|(name, value)| match kind.has_values() {
                 true => (name, value),
                 false => (name, Vec::new()),

@@ -68,16 +68,7 @@ pub(crate) fn hstrlen(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 /// The last field takes the key with it.
 pub(crate) fn hdel(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let fields = &call.arguments[1..];
-    let mut hash = hash(call)?;
-    hash.expect(fields.iter().map(Vec::as_slice))?;
-    let mut removed = 0;
-    for field in fields {
-        removed += usize::from(hash.remove(field)?.is_some());
-    }
-    if removed > 0 {
-        hash.save()?;
-    }
-    Ok(Reply::count(removed))
+    Ok(Reply::count(hash(call)?.remove_all(fields)?))
 }
 
 /// HRANDFIELD key [count [WITHVALUES]]: fields differ when the count is positive, and may repeat when it is negative.
@@ -93,10 +84,7 @@ pub(crate) fn hrandfield(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let Some(count) = count else {
         return Ok(Reply::optional(hash.sample(1)?.pop().map(|(field, _)| field)));
     };
-    let chosen = match usize::try_from(count) {
-        Ok(count) => hash.sample(count)?,
-        Err(_) => hash.sample_with_repeats(count.unsigned_abs() as usize)?,
-    };
+    let chosen = hash.chosen(count)?;
     if !with_values {
         return Ok(Reply::bulks(chosen.into_iter().map(|(field, _)| field)));
     }

@@ -12,6 +12,7 @@ use crate::words::Words;
 /// LMOVE source destination LEFT | RIGHT LEFT | RIGHT
 pub(crate) fn lmove(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [source, target, from, to, ..] = call.arguments else { return Err(Failure::syntax()) };
+    let is_left = |word: &[u8]| left_of(&word.to_ascii_uppercase()).ok_or_else(Failure::syntax);
     let (from, to) = (is_left(from)?, is_left(to)?);
     moved(call, source, target, from, to).map(Reply::optional)
 }
@@ -42,17 +43,31 @@ pub(crate) fn blmpop(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     taken_from_first(call, &call.arguments[1..])
 }
 
-/// How many keys follow, and the keys.
-pub(super) fn numbered_keys<'a>(words: &mut Words<'a>) -> Outcome<&'a [Vec<u8>]> {
-    let count = words.positive("numkeys")?;
-    words.take(count)
+/// `numkeys key … end [COUNT n]`: the keys, what `end_of` makes of the end in capitals, and how many are wanted.
+pub(super) fn keys_end_and_count<T>(
+    arguments: &[Vec<u8>],
+    end_of: impl FnOnce(&[u8]) -> Option<T>,
+) -> Outcome<(&[Vec<u8>], T, usize)> {
+    let mut words = Words::new(arguments);
+    let keys = words.numbered_keys()?;
+    let end = end_of(&words.word()?.to_ascii_uppercase()).ok_or_else(Failure::syntax)?;
+    let count = match words.is_empty() {
+        true => 1,
+        false if words.option()? == "COUNT" => words.positive("count")?,
+        false => return Err(Failure::syntax()),
+    };
+    match words.is_empty() {
+        true => Ok((keys, end, count)),
+        false => Err(Failure::syntax()),
+    }
 }
 
-fn is_left(word: &[u8]) -> Outcome<bool> {
-    match word.to_ascii_uppercase().as_slice() {
-        b"LEFT" => Ok(true),
-        b"RIGHT" => Ok(false),
-        _ => Err(Failure::syntax()),
+/// Of a word in capitals.
+fn left_of(word: &[u8]) -> Option<bool> {
+    match word {
+        b"LEFT" => Some(true),
+        b"RIGHT" => Some(false),
+        _ => None,
     }
 }
 
@@ -72,17 +87,7 @@ fn moved(call: &mut Call<'_, '_>, source: &[u8], target: &[u8], from: bool, to: 
 }
 
 fn taken_from_first(call: &mut Call<'_, '_>, arguments: &[Vec<u8>]) -> Outcome<Reply> {
-    let mut words = Words::new(arguments);
-    let keys = numbered_keys(&mut words)?;
-    let front = is_left(words.word()?)?;
-    let count = match words.is_empty() {
-        true => 1,
-        false if words.option()? == "COUNT" => words.positive("count")?,
-        false => return Err(Failure::syntax()),
-    };
-    if !words.is_empty() {
-        return Err(Failure::syntax());
-    }
+    let (keys, front, count) = keys_end_and_count(arguments, left_of)?;
     for key in keys {
         let list = List::open(call.context, key)?;
         if !list.is_empty() {

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use crate::aggregate::Kind;
 use crate::call::Call;
-use crate::commands::list_moves::numbered_keys;
 use crate::commands::lists::natural;
 use crate::entries::Members;
 use crate::failure::{Failure, Outcome};
@@ -28,20 +27,7 @@ pub(crate) fn sadd(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn srem(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let members = &call.arguments[1..];
-    Ok(Reply::count(removed(set(call)?, members)?))
-}
-
-/// Removes members of a set or a sorted set; how many were there.
-pub(super) fn removed(mut set: Members<'_, '_>, members: &[Vec<u8>]) -> Outcome<usize> {
-    set.expect(members.iter().map(Vec::as_slice))?;
-    let mut removed = 0;
-    for member in members {
-        removed += usize::from(set.remove(member)?.is_some());
-    }
-    if removed > 0 {
-        set.save()?;
-    }
-    Ok(removed)
+    Ok(Reply::count(set(call)?.remove_all(members)?))
 }
 
 pub(crate) fn sismember(call: &mut Call<'_, '_>) -> Outcome<Reply> {
@@ -72,7 +58,7 @@ pub(crate) fn spop(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     };
     let mut set = set(call)?;
     let chosen: Vec<Vec<u8>> = set.sample(count.unwrap_or(1))?.into_iter().map(|(member, _)| member).collect();
-    removed(set, &chosen)?;
+    set.remove_all(&chosen)?;
     Ok(match count {
         None => Reply::optional(chosen.into_iter().next()),
         Some(_) => Reply::Set(chosen.into_iter().map(Reply::Bulk).collect()),
@@ -90,11 +76,7 @@ pub(crate) fn srandmember(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let Some(count) = count else {
         return Ok(Reply::optional(set.sample(1)?.pop().map(|(member, _)| member)));
     };
-    let chosen = match usize::try_from(count) {
-        Ok(count) => set.sample(count)?,
-        Err(_) => set.sample_with_repeats(count.unsigned_abs() as usize)?,
-    };
-    Ok(Reply::bulks(chosen.into_iter().map(|(member, _)| member)))
+    Ok(Reply::bulks(set.chosen(count)?.into_iter().map(|(member, _)| member)))
 }
 
 /// SMOVE source destination member
@@ -149,7 +131,7 @@ pub(crate) fn sdiffstore(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 /// SINTERCARD numkeys key … [LIMIT n]
 pub(crate) fn sintercard(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let mut words = Words::new(call.arguments);
-    let keys = numbered_keys(&mut words)?;
+    let keys = words.numbered_keys()?;
     let limit = card_limit(&mut words)?;
     let found = together(call, keys, Together::Inter)?.len();
     Ok(Reply::count(found.min(limit)))

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use crate::aggregate::Kind;
 use crate::call::Call;
-use crate::commands::list_moves::numbered_keys;
 use crate::commands::sets::card_limit;
 use crate::commands::sorted_ranges::store;
 use crate::commands::sorted_sets::shown;
-use crate::entries::{Members, Scored};
+use crate::entries::{Members, Scored, put_in_order};
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::value::Type;
@@ -39,7 +38,7 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn parse(arguments: &'a [Vec<u8>], how: How, is_stored: bool) -> Outcome<Self> {
         let mut words = Words::new(arguments);
-        let keys = numbered_keys(&mut words)?;
+        let keys = words.numbered_keys()?;
         let mut asked = Self { keys, weights: vec![1.0; keys.len()], merged: Merged::Sum, with_scores: false };
         while !words.is_empty() {
             match words.option()?.as_str() {
@@ -99,7 +98,7 @@ impl<'a> Asked<'a> {
             }
         }
         let mut merged: Scored = merged.into_iter().collect();
-        merged.sort_unstable_by(|(one, at), (other, by)| at.total_cmp(by).then_with(|| one.cmp(other)));
+        put_in_order(&mut merged);
         Ok(merged)
     }
 }
@@ -146,7 +145,7 @@ pub(crate) fn zdiffstore(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 /// ZINTERCARD numkeys key … [LIMIT n]
 pub(crate) fn zintercard(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let mut words = Words::new(call.arguments);
-    let keys = numbered_keys(&mut words)?;
+    let keys = words.numbered_keys()?;
     let limit = card_limit(&mut words)?;
     let asked = Asked { keys, weights: vec![1.0; keys.len()], merged: Merged::Sum, with_scores: false };
     Ok(Reply::count(asked.run(call, How::Inter)?.len().min(limit)))

@@ -4,7 +4,6 @@ use std::ops::Bound;
 
 use crate::aggregate::Kind;
 use crate::call::Call;
-use crate::commands::sets::removed;
 use crate::commands::sorted_sets::{set, shown};
 use crate::entries::{LexBound, Members, ScoreBound, Scored, Span};
 use crate::failure::{Failure, Outcome};
@@ -156,7 +155,7 @@ fn remove(call: &mut Call<'_, '_>, by: By) -> Outcome<Reply> {
     let mut set = set(call)?;
     let found = Asked::new(by, false).of(&mut set, first, last)?;
     let members: Vec<Vec<u8>> = found.into_iter().map(|(member, _)| member).collect();
-    Ok(Reply::count(removed(set, &members)?))
+    Ok(Reply::count(set.remove_all(&members)?))
 }
 
 fn span(by: By, least: &[u8], most: &[u8]) -> Outcome<Span> {

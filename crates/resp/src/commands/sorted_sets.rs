@@ -2,10 +2,9 @@
 
 use crate::aggregate::Kind;
 use crate::call::Call;
-use crate::commands::list_moves::numbered_keys;
+use crate::commands::list_moves::keys_end_and_count;
 use crate::commands::lists::natural;
-use crate::commands::sets::removed;
-use crate::entries::{Members, Span};
+use crate::entries::{Members, Scored, Span, score_of, scored};
 use crate::failure::{Failure, Outcome};
 use crate::number::{self, signed_count};
 use crate::protocol::{Protocol, Reply};
@@ -113,7 +112,7 @@ pub(crate) fn zincrby(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn zrem(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let members = &call.arguments[1..];
-    Ok(Reply::count(removed(set(call)?, members)?))
+    Ok(Reply::count(set(call)?.remove_all(members)?))
 }
 
 pub(crate) fn zscore(call: &mut Call<'_, '_>) -> Outcome<Reply> {
@@ -125,7 +124,7 @@ pub(crate) fn zmscore(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let members = call.arguments[1..].iter().map(Vec::as_slice);
     let scores = set(call)?.get_many(members)?;
     let shown = |score: Option<Vec<u8>>| match score {
-        Some(score) => Ok(Reply::Double(crate::entries::score_of(&score)?)),
+        Some(score) => Ok(Reply::Double(score_of(&score)?)),
         None => Ok(Reply::Null),
     };
     Ok(Reply::Array(scores.into_iter().map(shown).collect::<Outcome<_>>()?))
@@ -188,16 +187,11 @@ pub(crate) fn zrandmember(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let Some(count) = count else {
         return Ok(Reply::optional(set.sample(1)?.pop().map(|(member, _)| member)));
     };
-    let chosen = match usize::try_from(count) {
-        Ok(count) => set.sample(count)?,
-        Err(_) => set.sample_with_repeats(count.unsigned_abs() as usize)?,
-    };
-    let scored = chosen.into_iter().map(|(member, score)| Ok((member, crate::entries::score_of(&score)?)));
-    Ok(shown(scored.collect::<Outcome<_>>()?, with_scores, protocol))
+    Ok(shown(scored(set.chosen(count)?)?, with_scores, protocol))
 }
 
 /// Members, with their scores or without.
-pub(super) fn shown(found: Vec<(Vec<u8>, f64)>, with_scores: bool, protocol: Protocol) -> Reply {
+pub(super) fn shown(found: Scored, with_scores: bool, protocol: Protocol) -> Reply {
     match with_scores {
         false => Reply::bulks(found.into_iter().map(|(member, _)| member)),
         true => {
@@ -235,10 +229,10 @@ fn rank(call: &mut Call<'_, '_>, reverse: bool) -> Outcome<Reply> {
 }
 
 /// Takes so many members from one end.
-fn popped(mut set: Members<'_, '_>, from_end: bool, count: usize) -> Outcome<Vec<(Vec<u8>, f64)>> {
+fn popped(mut set: Members<'_, '_>, from_end: bool, count: usize) -> Outcome<Scored> {
     let found = set.ordered(&Span::All, from_end, 0, count)?;
     let members: Vec<Vec<u8>> = found.iter().map(|(member, _)| member.clone()).collect();
-    removed(set, &members)?;
+    set.remove_all(&members)?;
     Ok(found)
 }
 
@@ -265,21 +259,11 @@ fn first_popped(call: &mut Call<'_, '_>, from_end: bool) -> Outcome<Reply> {
 }
 
 fn popped_from_first(call: &mut Call<'_, '_>, arguments: &[Vec<u8>]) -> Outcome<Reply> {
-    let mut words = Words::new(arguments);
-    let keys = numbered_keys(&mut words)?;
-    let from_end = match words.option()?.as_str() {
-        "MIN" => false,
-        "MAX" => true,
-        _ => return Err(Failure::syntax()),
-    };
-    let count = match words.is_empty() {
-        true => 1,
-        false if words.option()? == "COUNT" => words.positive("count")?,
-        false => return Err(Failure::syntax()),
-    };
-    if !words.is_empty() {
-        return Err(Failure::syntax());
-    }
+    let (keys, from_end, count) = keys_end_and_count(arguments, |end| match end {
+        b"MIN" => Some(false),
+        b"MAX" => Some(true),
+        _ => None,
+    })?;
     for key in keys {
         let set = Members::open(call.context, key, Kind::Sorted)?;
         let found = popped(set, from_end, count)?;

@@ -2,7 +2,7 @@
 
 use crate::commands::table::{EVERY_KEY, Keys, NO_KEY, ONE_KEY, TWO_KEYS};
 use crate::commands::{
-    Run, Scope, Spec, Timeout, hash_numbers, hash_scan, hashes, list_moves, lists, places, sets, sort, sorted_algebra,
+    Run, Scope, Spec, Timeout, entry_scan, hash_numbers, hashes, list_moves, lists, places, sets, sort, sorted_algebra,
     sorted_ranges, sorted_sets,
 };
 
@@ -57,7 +57,7 @@ pub(super) static AGGREGATES: &[Spec] = &[
         "Adds a number to a field.",
         Run::Data(hash_numbers::hincrbyfloat),
     ),
-    Spec::new("HSCAN", -3, Scope::Read, ONE_KEY, "hash", "Lists fields, page by page.", Run::Data(hash_scan::hscan)),
+    Spec::new("HSCAN", -3, Scope::Read, ONE_KEY, "hash", "Lists fields, page by page.", Run::Data(entry_scan::hscan)),
     Spec::new("HRANDFIELD", -2, Scope::Read, ONE_KEY, "hash", "Returns random fields.", Run::Data(hashes::hrandfield)),
     // List
     Spec::new("LPUSH", -3, Scope::Write, ONE_KEY, "list", "Adds items at the head of a list.", Run::Data(lists::lpush)),
@@ -312,7 +312,7 @@ pub(super) static AGGREGATES: &[Spec] = &[
         "Counts the members that all sets have.",
         Run::Data(sets::sintercard),
     ),
-    Spec::new("SSCAN", -3, Scope::Read, ONE_KEY, "set", "Lists members, page by page.", Run::Data(hash_scan::sscan)),
+    Spec::new("SSCAN", -3, Scope::Read, ONE_KEY, "set", "Lists members, page by page.", Run::Data(entry_scan::sscan)),
     // Sorted set
     Spec::new(
         "ZADD",
@@ -614,7 +614,7 @@ pub(super) static AGGREGATES: &[Spec] = &[
         ONE_KEY,
         "sorted set",
         "Lists members, page by page.",
-        Run::Data(hash_scan::zscan),
+        Run::Data(entry_scan::zscan),
     ),
     // Geo
     Spec::new("GEOADD", -5, Scope::Write, ONE_KEY, "geo", "Adds places.", Run::Data(places::geoadd)),

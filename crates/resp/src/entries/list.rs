@@ -4,37 +4,33 @@ use std::ops::{Bound, Range};
 
 use nuthatch_link::KeyScan;
 
-use crate::aggregate::{Aggregate, Body, Head, Kind, are_many, bytes_of, rows};
+use crate::aggregate::{Body, Head, Kind, rows};
 use crate::context::CommandContext;
 use crate::entries::ROWS_AT_ONCE;
+use crate::entries::opened::Opened;
 use crate::failure::Outcome;
-use crate::value::Value;
 
 /// What a key holds, and what a command makes of it. Nothing is written before [`save`](Self::save).
 ///
 /// The items of rows lie at consecutive places, so that both ends and every index are found at once; what changes the middle moves the
 /// items behind it.
 pub(crate) struct List<'c, 'u> {
-    context: &'c mut CommandContext<'u>,
-    key: Vec<u8>,
-    aggregate: Aggregate,
-    expires_at_ms: Option<u64>,
+    opened: Opened<'c, 'u>,
 }
 
 impl<'c, 'u> List<'c, 'u> {
     /// Of a key that holds a list, or nothing.
     pub fn open(context: &'c mut CommandContext<'u>, key: &[u8]) -> Outcome<Self> {
-        let (aggregate, expires_at_ms) = context.aggregate(key, Kind::List)?;
-        Ok(Self { context, key: key.to_vec(), aggregate, expires_at_ms })
+        Ok(Self { opened: Opened::of(context, key, Kind::List)? })
     }
 
     /// Of no key: what is put in is written over whatever `key` holds.
     pub fn replacing(context: &'c mut CommandContext<'u>, key: &[u8]) -> Self {
-        Self { context, key: key.to_vec(), aggregate: Aggregate::new(Kind::List), expires_at_ms: None }
+        Self { opened: Opened::replacing(context, key, Kind::List) }
     }
 
     pub fn len(&self) -> usize {
-        self.aggregate.len()
+        self.opened.aggregate.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -42,11 +38,11 @@ impl<'c, 'u> List<'c, 'u> {
     }
 
     pub fn push(&mut self, item: Vec<u8>, front: bool) -> Outcome<()> {
-        match &mut self.aggregate.body {
+        match &mut self.opened.aggregate.body {
             Body::Inline(entries) => {
                 let at = if front { 0 } else { entries.len() };
                 entries.insert(at, (item, Vec::new()));
-                match are_many(entries.len(), bytes_of(entries)) {
+                match self.opened.outgrows(0) {
                     true => self.make_rows(),
                     false => Ok(()),
                 }
@@ -55,7 +51,7 @@ impl<'c, 'u> List<'c, 'u> {
                 head.first -= i64::from(front);
                 let place = if front { head.first } else { head.first + head.count as i64 };
                 head.count += 1;
-                self.context.put_row(rows::item(head.id, place), Some(item))
+                self.opened.context.put_row(rows::item(head.id, place), Some(item))
             }
         }
     }
@@ -64,13 +60,13 @@ impl<'c, 'u> List<'c, 'u> {
         let Some(last) = self.len().checked_sub(1) else { return Ok(None) };
         let at = if front { 0 } else { last };
         let item = self.get(at)?;
-        match &mut self.aggregate.body {
+        match &mut self.opened.aggregate.body {
             Body::Inline(entries) => drop(entries.remove(at)),
             Body::Rows(head) => {
                 let place = head.first + at as i64;
                 head.first += i64::from(front);
                 head.count -= 1;
-                self.context.put_row(rows::item(head.id, place), None)?;
+                self.opened.context.put_row(rows::item(head.id, place), None)?;
             }
         }
         Ok(item)
@@ -78,19 +74,19 @@ impl<'c, 'u> List<'c, 'u> {
 
     /// `None` past the end.
     pub fn get(&mut self, at: usize) -> Outcome<Option<Vec<u8>>> {
-        match &self.aggregate.body {
+        match &self.opened.aggregate.body {
             _ if at >= self.len() => Ok(None),
             Body::Inline(entries) => Ok(Some(entries[at].0.clone())),
-            Body::Rows(head) => self.context.row(&rows::item(head.id, head.first + at as i64)),
+            Body::Rows(head) => self.opened.context.row(&rows::item(head.id, head.first + at as i64)),
         }
     }
 
     /// Replaces an item that is there.
     pub fn set(&mut self, at: usize, item: Vec<u8>) -> Outcome<()> {
-        match &mut self.aggregate.body {
+        match &mut self.opened.aggregate.body {
             Body::Inline(entries) => entries[at].0 = item,
             Body::Rows(head) => {
-                return self.context.put_row(rows::item(head.id, head.first + at as i64), Some(item));
+                return self.opened.context.put_row(rows::item(head.id, head.first + at as i64), Some(item));
             }
         }
         Ok(())
@@ -101,7 +97,7 @@ impl<'c, 'u> List<'c, 'u> {
         if range.is_empty() {
             return Ok(Vec::new());
         }
-        let head = match &self.aggregate.body {
+        let head = match &self.opened.aggregate.body {
             Body::Inline(entries) => return Ok(entries[range].iter().map(|(item, _)| item.clone()).collect()),
             Body::Rows(head) => head,
         };
@@ -110,7 +106,7 @@ impl<'c, 'u> List<'c, 'u> {
         let mut scan = KeyScan { from, to, limit: ROWS_AT_ONCE.min(range.len()), ..KeyScan::default() };
         let mut items = Vec::with_capacity(range.len());
         loop {
-            let page = self.context.scan_rows(&scan)?;
+            let page = self.opened.context.scan_rows(&scan)?;
             items.extend(page.entries.into_iter().map(|(_, item)| item));
             match page.cursor {
                 Some(cursor) if items.len() < range.len() => scan.cursor = Some(cursor),
@@ -122,7 +118,7 @@ impl<'c, 'u> List<'c, 'u> {
     /// Keeps a part of it.
     pub fn trim(&mut self, kept: Range<usize>) -> Outcome<()> {
         let kept = kept.start.min(self.len())..kept.end.min(self.len());
-        match &mut self.aggregate.body {
+        match &mut self.opened.aggregate.body {
             Body::Inline(entries) => {
                 entries.truncate(kept.end.max(kept.start));
                 entries.drain(..kept.start);
@@ -132,7 +128,8 @@ impl<'c, 'u> List<'c, 'u> {
                 let Head { id, first, count, .. } = *head;
                 (head.first, head.count) = (first + kept.start as i64, kept.len() as u64);
                 let gone = (0..kept.start).chain(kept.end..count as usize);
-                gone.map(|at| rows::item(id, first + at as i64)).try_for_each(|row| self.context.put_row(row, None))?;
+                gone.map(|at| rows::item(id, first + at as i64))
+                    .try_for_each(|row| self.opened.context.put_row(row, None))?;
             }
         }
         Ok(())
@@ -140,7 +137,7 @@ impl<'c, 'u> List<'c, 'u> {
 
     /// Everything from `at` on is these items now.
     pub fn rewrite(&mut self, at: usize, items: Vec<Vec<u8>>) -> Outcome<()> {
-        match &mut self.aggregate.body {
+        match &mut self.opened.aggregate.body {
             Body::Inline(entries) => {
                 entries.truncate(at);
                 entries.extend(items.into_iter().map(|item| (item, Vec::new())));
@@ -151,9 +148,9 @@ impl<'c, 'u> List<'c, 'u> {
                 head.count = (at + items.len()) as u64;
                 let end = at + items.len();
                 for (item, at) in items.into_iter().zip(at..) {
-                    self.context.put_row(place(at), Some(item))?;
+                    self.opened.context.put_row(place(at), Some(item))?;
                 }
-                (end..count as usize).try_for_each(|at| self.context.put_row(place(at), None))?;
+                (end..count as usize).try_for_each(|at| self.opened.context.put_row(place(at), None))?;
             }
         }
         Ok(())
@@ -161,24 +158,16 @@ impl<'c, 'u> List<'c, 'u> {
 
     /// Writes what was changed; without items there is no key.
     pub fn save(mut self) -> Outcome<()> {
-        if self.is_empty() {
-            return self.context.delete(&self.key);
-        }
-        if let Body::Inline(entries) = &self.aggregate.body
-            && are_many(entries.len(), bytes_of(entries))
-        {
+        if self.opened.outgrows(0) {
             self.make_rows()?;
         }
-        if let Body::Rows(head) = &mut self.aggregate.body {
-            head.version += 1;
-        }
-        self.context.put(&self.key, Value::Aggregate(self.aggregate), self.expires_at_ms)
+        self.opened.save()
     }
 
     fn make_rows(&mut self) -> Outcome<()> {
-        let Body::Inline(entries) = &mut self.aggregate.body else { return Ok(()) };
+        let Body::Inline(entries) = &mut self.opened.aggregate.body else { return Ok(()) };
         let entries = std::mem::take(entries);
-        self.aggregate.body = Body::Rows(Head::new());
+        self.opened.aggregate.body = Body::Rows(Head::new());
         entries.into_iter().try_for_each(|(item, _)| self.push(item, false))
     }
 }

@@ -4,21 +4,18 @@ use std::collections::{BTreeMap, HashSet};
 
 use nuthatch_link::KeyScan;
 
-use crate::aggregate::{Aggregate, Body, Entries, Head, Kind, are_many, bytes_of, rows};
+use crate::aggregate::{Body, Entries, Head, Kind, rows};
 use crate::context::CommandContext;
+use crate::entries::opened::Opened;
 use crate::entries::{ROWS_AT_ONCE, score_of};
 use crate::failure::{Failure, Outcome};
-use crate::value::Value;
 
 /// Names that are taken from a random place on: one of them is chosen, so that one after a gap is not chosen more often.
 const NEIGHBOURS: usize = 16;
 
 /// What a key holds, and what a command makes of it. Nothing is written before [`save`](Self::save).
 pub(crate) struct Members<'c, 'u> {
-    pub(super) context: &'c mut CommandContext<'u>,
-    key: Vec<u8>,
-    pub(super) aggregate: Aggregate,
-    expires_at_ms: Option<u64>,
+    pub(super) opened: Opened<'c, 'u>,
     /// Rows that were read ahead.
     known: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
@@ -26,18 +23,16 @@ pub(crate) struct Members<'c, 'u> {
 impl<'c, 'u> Members<'c, 'u> {
     /// Of a key that holds this kind, or nothing.
     pub fn open(context: &'c mut CommandContext<'u>, key: &[u8], kind: Kind) -> Outcome<Self> {
-        let (aggregate, expires_at_ms) = context.aggregate(key, kind)?;
-        Ok(Self { context, key: key.to_vec(), aggregate, expires_at_ms, known: BTreeMap::new() })
+        Ok(Self { opened: Opened::of(context, key, kind)?, known: BTreeMap::new() })
     }
 
     /// Of no key: what is put in is written over whatever `key` holds.
     pub fn replacing(context: &'c mut CommandContext<'u>, key: &[u8], kind: Kind) -> Self {
-        let aggregate = Aggregate::new(kind);
-        Self { context, key: key.to_vec(), aggregate, expires_at_ms: None, known: BTreeMap::new() }
+        Self { opened: Opened::replacing(context, key, kind), known: BTreeMap::new() }
     }
 
     pub fn len(&self) -> usize {
-        self.aggregate.len()
+        self.opened.aggregate.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -45,42 +40,35 @@ impl<'c, 'u> Members<'c, 'u> {
     }
 
     pub fn get(&mut self, name: &[u8]) -> Outcome<Option<Vec<u8>>> {
-        let head = match &self.aggregate.body {
-            Body::Inline(entries) => return Ok(found(entries, name).map(|at| entries[at].1.clone())),
-            Body::Rows(head) => head,
-        };
-        let row = rows::name(head.id, name)?;
-        match self.known.get(&row) {
-            Some(value) => Ok(value.clone()),
-            None => self.context.row(&row),
+        match &self.opened.aggregate.body {
+            Body::Inline(entries) => Ok(found(entries, name).map(|at| entries[at].1.clone())),
+            Body::Rows(head) => self.row(&rows::name(head.id, name)?),
         }
     }
 
     /// Those of several names, as of one moment.
     pub fn get_many<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) -> Outcome<Vec<Option<Vec<u8>>>> {
-        match &self.aggregate.body {
+        match &self.opened.aggregate.body {
             Body::Inline(entries) => {
                 Ok(names.map(|name| found(entries, name).map(|at| entries[at].1.clone())).collect())
             }
             Body::Rows(head) => {
                 let rows: Vec<_> = names.map(|name| rows::name(head.id, name)).collect::<Outcome<_>>()?;
-                self.context.rows(&rows)
+                self.opened.context.rows(&rows)
             }
         }
     }
 
     /// Before these names are written: reads all of them at once, and makes rows where there will be many.
     pub fn expect<'n>(&mut self, names: impl ExactSizeIterator<Item = &'n [u8]>) -> Outcome<()> {
-        if let Body::Inline(entries) = &self.aggregate.body
-            && are_many(entries.len() + names.len() / 2, bytes_of(entries))
-        {
+        if self.opened.outgrows(names.len() / 2) {
             self.make_rows()?;
         }
-        if let Body::Rows(head) = &self.aggregate.body
+        if let Body::Rows(head) = &self.opened.aggregate.body
             && names.len() > 1
         {
             let rows: Vec<_> = names.map(|name| rows::name(head.id, name)).collect::<Outcome<_>>()?;
-            let values = self.context.rows(&rows)?;
+            let values = self.opened.context.rows(&rows)?;
             self.known.extend(rows.into_iter().zip(values));
         }
         Ok(())
@@ -88,51 +76,61 @@ impl<'c, 'u> Members<'c, 'u> {
 
     /// Sets the value of a name, and tells the old one.
     pub fn insert(&mut self, name: &[u8], value: Vec<u8>) -> Outcome<Option<Vec<u8>>> {
-        let old = self.get(name)?;
-        match &mut self.aggregate.body {
-            Body::Inline(entries) => match found(entries, name) {
-                Some(at) => entries[at].1 = value,
-                None => entries.push((name.to_vec(), value)),
-            },
-            Body::Rows(head) => {
-                head.count += u64::from(old.is_none());
-                let id = head.id;
-                if self.aggregate.kind == Kind::Sorted {
-                    self.reorder(id, name, old.as_deref(), Some(&value))?;
+        match &mut self.opened.aggregate.body {
+            Body::Inline(entries) => Ok(match found(entries, name) {
+                Some(at) => Some(std::mem::replace(&mut entries[at].1, value)),
+                None => {
+                    entries.push((name.to_vec(), value));
+                    None
                 }
-                self.put_row(rows::name(id, name)?, Some(value))?;
+            }),
+            Body::Rows(head) => {
+                let row = rows::name(head.id, name)?;
+                let old = self.row(&row)?;
+                self.change(name, row, old.as_deref(), Some(value))?;
+                Ok(old)
             }
         }
-        Ok(old)
     }
 
     /// Removes a name, and tells its value.
     pub fn remove(&mut self, name: &[u8]) -> Outcome<Option<Vec<u8>>> {
-        let Some(old) = self.get(name)? else { return Ok(None) };
-        match &mut self.aggregate.body {
-            Body::Inline(entries) => entries.retain(|(other, _)| other != name),
+        match &mut self.opened.aggregate.body {
+            Body::Inline(entries) => Ok(found(entries, name).map(|at| entries.remove(at).1)),
             Body::Rows(head) => {
-                head.count -= 1;
-                let id = head.id;
-                if self.aggregate.kind == Kind::Sorted {
-                    self.reorder(id, name, Some(&old), None)?;
+                let row = rows::name(head.id, name)?;
+                let old = self.row(&row)?;
+                if old.is_some() {
+                    self.change(name, row, old.as_deref(), None)?;
                 }
-                self.put_row(rows::name(id, name)?, None)?;
+                Ok(old)
             }
         }
-        Ok(Some(old))
+    }
+
+    /// Removes several names and writes that; how many were there.
+    pub fn remove_all(mut self, names: &[Vec<u8>]) -> Outcome<usize> {
+        self.expect(names.iter().map(Vec::as_slice))?;
+        let mut removed = 0;
+        for name in names {
+            removed += usize::from(self.remove(name)?.is_some());
+        }
+        if removed > 0 {
+            self.save()?;
+        }
+        Ok(removed)
     }
 
     /// Every entry, in no order that means anything.
     pub fn all(&mut self) -> Outcome<Entries> {
-        let head = match &self.aggregate.body {
+        let head = match &self.opened.aggregate.body {
             Body::Inline(entries) => return Ok(entries.clone()),
             Body::Rows(head) => head,
         };
         let mut entries = Vec::with_capacity(head.count as usize);
         let mut scan = KeyScan { limit: ROWS_AT_ONCE, ..KeyScan::prefix(rows::names(head.id)) };
         loop {
-            let page = self.context.scan_rows(&scan)?;
+            let page = self.opened.context.scan_rows(&scan)?;
             entries.extend(page.entries.into_iter().map(|(row, value)| (rows::named(&row).1.to_vec(), value)));
             match page.cursor {
                 Some(cursor) => scan.cursor = Some(cursor),
@@ -143,30 +141,35 @@ impl<'c, 'u> Members<'c, 'u> {
 
     /// A page of about so many entries from a place on, and where the next one begins; 0 at the end. A small aggregate comes whole.
     pub fn page(&mut self, from: u64, count: usize) -> Outcome<(Entries, u64)> {
-        match &self.aggregate.body {
-            Body::Inline(entries) => Ok((entries.iter().filter(|_| from == 0).cloned().collect(), 0)),
-            Body::Rows(head) => {
-                let id = head.id;
-                let mut page = self.rows_from(id, from, count + 1)?;
-                if page.len() <= count {
-                    return Ok((page.into_iter().map(|(_, name, value)| (name, value)).collect(), 0));
-                }
-                // Names of one place are of one page: what is left out has a greater one.
-                let next = page[count].0;
-                page.truncate(count);
-                if page[count - 1].0 == next {
-                    page = self.rows_from(id, from, 2 * count + ROWS_AT_ONCE / 2)?;
-                    page.retain(|(place, ..)| *place <= next);
-                    return Ok((page.into_iter().map(|(_, name, value)| (name, value)).collect(), next + 1));
-                }
-                Ok((page.into_iter().map(|(_, name, value)| (name, value)).collect(), next))
+        let id = match &self.opened.aggregate.body {
+            Body::Inline(entries) => return Ok((entries.iter().filter(|_| from == 0).cloned().collect(), 0)),
+            Body::Rows(head) => head.id,
+        };
+        let (mut page, mut next) = (self.rows_from(id, from, count + 1)?, 0);
+        if page.len() > count {
+            next = page[count].0;
+            page.truncate(count);
+            // Names of one place are of one page: what is left out has a greater one.
+            if page[count - 1].0 == next {
+                page = self.rows_from(id, from, 2 * count + ROWS_AT_ONCE / 2)?;
+                page.retain(|(place, ..)| *place <= next);
+                next += 1;
             }
+        }
+        Ok((page.into_iter().map(|(_, name, value)| (name, value)).collect(), next))
+    }
+
+    /// So many entries by chance: different ones, or with repeats when the number is negative.
+    pub fn chosen(&mut self, count: i64) -> Outcome<Entries> {
+        match usize::try_from(count) {
+            Ok(count) => self.sample(count),
+            Err(_) => self.sample_with_repeats(count.unsigned_abs() as usize),
         }
     }
 
     /// So many different entries, by chance; all when there are no more.
     pub fn sample(&mut self, count: usize) -> Outcome<Entries> {
-        let head = match &self.aggregate.body {
+        let head = match &self.opened.aggregate.body {
             Body::Rows(head) if count.saturating_mul(4) < head.count as usize => *head,
             _ => return Ok(fastrand::choose_multiple(self.all()?, count)),
         };
@@ -185,11 +188,11 @@ impl<'c, 'u> Members<'c, 'u> {
     }
 
     /// So many entries by chance, the same one more than once.
-    pub fn sample_with_repeats(&mut self, count: usize) -> Outcome<Entries> {
+    fn sample_with_repeats(&mut self, count: usize) -> Outcome<Entries> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
-        if let Some(head) = self.aggregate.rows().copied()
+        if let Some(head) = self.opened.aggregate.rows().copied()
             && count.saturating_mul(NEIGHBOURS) < head.count as usize
         {
             return (0..count).map(|_| self.anyone(head.id)?.ok_or_else(Failure::conflict)).collect();
@@ -200,48 +203,44 @@ impl<'c, 'u> Members<'c, 'u> {
 
     /// Writes what was changed; without entries there is no key.
     pub fn save(mut self) -> Outcome<()> {
-        if self.is_empty() {
-            return self.context.delete(&self.key);
-        }
-        if let Body::Inline(entries) = &self.aggregate.body
-            && are_many(entries.len(), bytes_of(entries))
-        {
+        if self.opened.outgrows(0) {
             self.make_rows()?;
         }
-        if let Body::Rows(head) = &mut self.aggregate.body {
-            head.version += 1;
-        }
-        self.context.put(&self.key, Value::Aggregate(self.aggregate), self.expires_at_ms)
+        self.opened.save()
     }
 
     fn make_rows(&mut self) -> Outcome<()> {
-        let Body::Inline(entries) = &mut self.aggregate.body else { return Ok(()) };
-        let entries = std::mem::take(entries);
-        self.aggregate.body = Body::Rows(Head::new());
-        for (name, value) in entries {
-            self.known.insert(rows::name(self.head().id, &name)?, None);
-            self.insert(&name, value)?;
-        }
-        Ok(())
+        let Body::Inline(entries) = &mut self.opened.aggregate.body else { return Ok(()) };
+        let (entries, head) = (std::mem::take(entries), Head::new());
+        self.opened.aggregate.body = Body::Rows(head);
+        entries
+            .into_iter()
+            .try_for_each(|(name, value)| self.change(&name, rows::name(head.id, &name)?, None, Some(value)))
     }
 
-    fn head(&self) -> &Head {
-        self.aggregate.rows().expect("asked for where there are rows")
+    /// What a row of a name holds.
+    fn row(&mut self, row: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        match self.known.get(row) {
+            Some(value) => Ok(value.clone()),
+            None => self.opened.context.row(row),
+        }
     }
 
-    fn reorder(&mut self, id: u64, member: &[u8], old: Option<&[u8]>, new: Option<&[u8]>) -> Outcome<()> {
-        if let Some(old) = old {
-            self.context.put_row(rows::ordered(id, score_of(old)?, member)?, None)?;
+    /// Writes the row of a name, the order of a sorted set and the number of entries.
+    fn change(&mut self, name: &[u8], row: Vec<u8>, old: Option<&[u8]>, new: Option<Vec<u8>>) -> Outcome<()> {
+        let Opened { context, aggregate, .. } = &mut self.opened;
+        let Body::Rows(head) = &mut aggregate.body else { unreachable!("asked for where there are rows") };
+        if aggregate.kind == Kind::Sorted {
+            if let Some(old) = old {
+                context.put_row(rows::ordered(head.id, score_of(old)?, name)?, None)?;
+            }
+            if let Some(new) = &new {
+                context.put_row(rows::ordered(head.id, score_of(new)?, name)?, Some(Vec::new()))?;
+            }
         }
-        if let Some(new) = new {
-            self.context.put_row(rows::ordered(id, score_of(new)?, member)?, Some(Vec::new()))?;
-        }
-        Ok(())
-    }
-
-    fn put_row(&mut self, row: Vec<u8>, value: Option<Vec<u8>>) -> Outcome<()> {
+        head.count = head.count - u64::from(old.is_some()) + u64::from(new.is_some());
         self.known.remove(&row);
-        self.context.put_row(row, value)
+        context.put_row(row, new)
     }
 
     /// One of the entries behind a random place.
@@ -257,7 +256,7 @@ impl<'c, 'u> Members<'c, 'u> {
     fn rows_from(&mut self, id: u64, place: u64, count: usize) -> Outcome<Vec<Placed>> {
         let from = std::ops::Bound::Included(rows::names_from(id, place));
         let scan = KeyScan { from, limit: count.min(ROWS_AT_ONCE), ..KeyScan::prefix(rows::names(id)) };
-        let page = self.context.scan_rows(&scan)?;
+        let page = self.opened.context.scan_rows(&scan)?;
         Ok(page
             .entries
             .into_iter()

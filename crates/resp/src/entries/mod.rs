@@ -2,6 +2,7 @@
 
 mod list;
 mod members;
+mod opened;
 mod sorted;
 
 use nuthatch_link::KeyScan;
@@ -12,7 +13,7 @@ use crate::failure::Outcome;
 
 pub(crate) use list::List;
 pub(crate) use members::Members;
-pub(crate) use sorted::{LexBound, ScoreBound, Scored, Span, score_of};
+pub(crate) use sorted::{LexBound, ScoreBound, Scored, Span, put_in_order, score_of, scored};
 
 /// Rows that are read at a time.
 const ROWS_AT_ONCE: usize = 10_000;

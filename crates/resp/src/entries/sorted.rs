@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use nuthatch_link::KeyScan;
 
-use crate::aggregate::{Body, rows};
+use crate::aggregate::{Body, Entries, rows};
 use crate::entries::{Members, ROWS_AT_ONCE};
 use crate::failure::{Failure, Outcome};
 
@@ -29,6 +29,16 @@ pub(crate) fn score_of(bytes: &[u8]) -> Outcome<f64> {
     Ok(f64::from_be_bytes(bytes))
 }
 
+/// Members with their scores, of what a sorted set stores.
+pub(crate) fn scored(entries: Entries) -> Outcome<Scored> {
+    entries.into_iter().map(|(member, score)| Ok((member, score_of(&score)?))).collect()
+}
+
+/// By score, and by their bytes where that is the same.
+pub(crate) fn put_in_order(members: &mut Scored) {
+    members.sort_unstable_by(|(one, at), (other, by)| at.total_cmp(by).then_with(|| one.cmp(other)));
+}
+
 impl Members<'_, '_> {
     pub fn score(&mut self, member: &[u8]) -> Outcome<Option<f64>> {
         self.get(member)?.map(|bytes| score_of(&bytes)).transpose()
@@ -42,15 +52,15 @@ impl Members<'_, '_> {
 
     /// Every member with its score, in no order.
     pub fn scores(&mut self) -> Outcome<Scored> {
-        self.all()?.into_iter().map(|(member, score)| Ok((member, score_of(&score)?))).collect()
+        scored(self.all()?)
     }
 
     /// Those of a span in their order, or from the last one on: without the first `skip` of them, `limit` at most.
     pub fn ordered(&mut self, span: &Span, reverse: bool, skip: usize, limit: usize) -> Outcome<Scored> {
-        if let Body::Inline(_) = &self.aggregate.body {
+        if let Body::Inline(_) = &self.opened.aggregate.body {
             let mut found = self.scores()?;
             found.retain(|(member, score)| span.holds(member, *score));
-            found.sort_unstable_by(|(one, at), (other, by)| at.total_cmp(by).then_with(|| one.cmp(other)));
+            put_in_order(&mut found);
             if reverse {
                 found.reverse();
             }
@@ -69,7 +79,7 @@ impl Members<'_, '_> {
 
     /// How many a span has.
     pub fn count(&mut self, span: &Span) -> Outcome<usize> {
-        if let Body::Inline(_) = &self.aggregate.body {
+        if let Body::Inline(_) = &self.opened.aggregate.body {
             return Ok(self.scores()?.iter().filter(|(member, score)| span.holds(member, *score)).count());
         }
         let mut count = 0;
@@ -95,12 +105,12 @@ impl Members<'_, '_> {
 
     /// Shows the rows of a span in order, each with its number, until one is the last to be wanted.
     fn walk(&mut self, span: &Span, reverse: bool, mut show: impl FnMut(usize, &[u8]) -> bool) -> Outcome<()> {
-        let Some(head) = self.aggregate.rows().copied() else { return Ok(()) };
+        let Some(head) = self.opened.aggregate.rows().copied() else { return Ok(()) };
         let Some(mut scan) = self.scan_of(span, head.id)? else { return Ok(()) };
         (scan.reverse, scan.keys_only, scan.limit) = (reverse, true, 64);
         let mut at = 0;
         loop {
-            let page = self.context.scan_rows(&scan)?;
+            let page = self.opened.context.scan_rows(&scan)?;
             for (row, _) in &page.entries {
                 if !show(at, row) {
                     return Ok(());
@@ -133,7 +143,7 @@ impl Members<'_, '_> {
             ),
             Span::Lex(least, most) => {
                 let first = KeyScan { limit: 1, keys_only: true, ..KeyScan::prefix(order.clone()) };
-                let Some((row, _)) = self.context.scan_rows(&first)?.entries.pop() else { return Ok(None) };
+                let Some((row, _)) = self.opened.context.scan_rows(&first)?.entries.pop() else { return Ok(None) };
                 let score = rows::ordinal(rows::scored(&row).0);
                 let under = |bound: &LexBound| match bound {
                     Bound::Unbounded => Bound::Unbounded,
