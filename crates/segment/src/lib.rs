@@ -27,7 +27,10 @@ pub use block_file::BlockFile;
 pub use cache::BlockCache;
 pub use durable::{copy_durably, rename_durably, replace_durably, sync_folder};
 pub use error::{Result, SegmentError};
-pub use records::{Access, ReadAhead, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, Visit, Watch};
+pub use records::{
+    Access, ReadAhead, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, ScatteredRecordWriter, Visit,
+    Watch,
+};
 pub use sealed::{read_sealed, seal, unseal, verify_sealed, write_sealed};
 pub use stream::StreamVerifier;
 pub use usable_memory::usable_memory_bytes;

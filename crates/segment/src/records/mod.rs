@@ -41,6 +41,7 @@ mod mapping;
 mod miss_rate;
 mod page_cache;
 mod reader;
+mod scattered;
 mod threads;
 mod trailer;
 mod writer;
@@ -49,6 +50,7 @@ pub use ahead::ReadAhead;
 pub use auto::Watch;
 pub use file::RecordFile;
 pub use reader::{ReadStats, RecordReader, Visit};
+pub use scattered::ScatteredRecordWriter;
 pub(crate) use trailer::Trailer as RecordTrailer;
 pub use writer::RecordFileWriter;
 

@@ -20,16 +20,9 @@ pub struct RecordFileWriter {
 impl RecordFileWriter {
     /// Creates `path`; an existing file is an error, since record files are immutable. `record_bytes`: bytes of a record on
     /// disk, its CRC-32C (the last 4) included.
-    #[allow(clippy::disallowed_methods, reason = "this is the door: `finish` syncs it")]
     pub fn create(path: &Path, record_bytes: usize) -> Result<Self> {
-        if !(CHECKSUM_BYTES + 1..=RECORD_BYTES_MAX).contains(&record_bytes) {
-            return Err(refused(
-                path,
-                format!("records of {record_bytes} bytes: 5 to {RECORD_BYTES_MAX} are possible"),
-            ));
-        }
-        let file =
-            File::options().write(true).create_new(true).open(path).map_err(|source| SegmentError::io(path, source))?;
+        check_record_bytes(path, record_bytes)?;
+        let file = create(path)?;
         Ok(Self {
             path: path.to_path_buf(),
             file: BufWriter::with_capacity(crate::BLOCK_BYTES, file),
@@ -41,21 +34,10 @@ impl RecordFileWriter {
 
     /// Adds a record of at most `record_bytes - 4` bytes; what is missing is filled with zeros.
     pub fn push(&mut self, record: &[u8]) -> Result<()> {
-        let room = self.record_bytes - CHECKSUM_BYTES;
-        if record.len() > room {
-            return Err(refused(
-                &self.path,
-                format!("a record of {} bytes, but there is room for {room}", record.len()),
-            ));
-        }
         let Ok(number) = u32::try_from(self.records) else {
             return Err(refused(&self.path, "more than 2^32 records".to_string()));
         };
-        self.record.clear();
-        self.record.extend_from_slice(record);
-        self.record.resize(room, 0);
-        let checksum = checksum(number, &self.record);
-        self.record.extend_from_slice(&checksum.to_le_bytes());
+        seal(&self.path, number, record, self.record_bytes, &mut self.record)?;
         self.file.write_all(&self.record).map_err(|source| SegmentError::io(&self.path, source))?;
         self.records += 1;
         Ok(())
@@ -69,9 +51,7 @@ impl RecordFileWriter {
     /// Writes `meta` (the owner's own header, at most 1 MiB) and the trailer, then syncs the file. Returns the file's size in
     /// bytes. The folder's entry is the caller's to sync ([`crate::sync_folder`]), once for all its files.
     pub fn finish(mut self, meta: &[u8]) -> Result<u64> {
-        if meta.len() > META_BYTES_MAX {
-            return Err(refused(&self.path, format!("{} bytes of meta: {META_BYTES_MAX} are possible", meta.len())));
-        }
+        check_meta(&self.path, meta)?;
         let trailer = trailer::encode(self.record_bytes, self.records, meta);
         let path = self.path;
         self.file
@@ -85,6 +65,41 @@ impl RecordFileWriter {
 }
 
 /// The caller asked for something that the format cannot hold; no file is accused.
-fn refused(path: &Path, what: String) -> SegmentError {
+#[allow(
+    clippy::disallowed_methods,
+    reason = "this is the door: what writes a record file syncs it when it is finished"
+)]
+pub(super) fn create(path: &Path) -> Result<File> {
+    File::options().write(true).create_new(true).open(path).map_err(|source| SegmentError::io(path, source))
+}
+
+pub(super) fn check_record_bytes(path: &Path, record_bytes: usize) -> Result<()> {
+    match (CHECKSUM_BYTES + 1..=RECORD_BYTES_MAX).contains(&record_bytes) {
+        true => Ok(()),
+        false => Err(refused(path, format!("records of {record_bytes} bytes: 5 to {RECORD_BYTES_MAX} are possible"))),
+    }
+}
+
+pub(super) fn check_meta(path: &Path, meta: &[u8]) -> Result<()> {
+    match meta.len() <= META_BYTES_MAX {
+        true => Ok(()),
+        false => Err(refused(path, format!("{} bytes of meta: {META_BYTES_MAX} are possible", meta.len()))),
+    }
+}
+
+/// Makes of a record what goes to disk: padded with zeros, its checksum behind it.
+pub(super) fn seal(path: &Path, number: u32, record: &[u8], record_bytes: usize, sealed: &mut Vec<u8>) -> Result<()> {
+    let room = record_bytes - CHECKSUM_BYTES;
+    if record.len() > room {
+        return Err(refused(path, format!("a record of {} bytes, but there is room for {room}", record.len())));
+    }
+    sealed.clear();
+    sealed.extend_from_slice(record);
+    sealed.resize(room, 0);
+    sealed.extend_from_slice(&checksum(number, sealed).to_le_bytes());
+    Ok(())
+}
+
+pub(super) fn refused(path: &Path, what: String) -> SegmentError {
     SegmentError::io(path, std::io::Error::new(std::io::ErrorKind::InvalidInput, what))
 }
