@@ -60,7 +60,15 @@ fn build(folder: &Path, rows: &[Vec<f32>]) {
     let (metric, element) = (Metric::Cosine, Element::F32);
     let mut centroid = Centroid::new(DIM, metric).expect("a centroid");
     rows.iter().for_each(|row| centroid.add(row).expect("a row"));
-    let options = IndexOptions { dim: DIM, metric, element, seed: 42, centroid: centroid.mean(), graph: true };
+    let options = IndexOptions {
+        dim: DIM,
+        metric,
+        element,
+        seed: 42,
+        centroid: centroid.mean(),
+        graph: true,
+        build_memory_bytes: u64::MAX,
+    };
     let mut writer = IndexWriter::create(folder, options).expect("a writer");
     rows.iter().for_each(|row| writer.push(&element.encode(row).expect("numbers")).expect("a row"));
     let progress = &mut |_| ControlFlow::Continue(());

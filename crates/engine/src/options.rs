@@ -34,7 +34,7 @@ pub struct Options {
     /// Rows that may wait outside the indexes (searched exactly) before they are sealed into a segment.
     pub fresh_rows_max: usize,
     /// Bytes of memory for building the graph of a large segment, outside the budget: 480 a row at 128 dimensions, 730
-    /// at 384, 1,370 at 1,024. A collection of more rows gets several graphs, and searches take longer.
+    /// at 384, 1,370 at 1,024. A graph of more rows is built in shards, which takes half as long again.
     pub build_memory_bytes: u64,
     /// Threads that build a graph.
     pub build_threads: usize,

@@ -149,7 +149,7 @@ impl Collection {
         self.ask(records::DeletePrefix(prefix.into()))
     }
 
-    /// Merges the segments into as few as the memory for building allows, and waits until that is done. True when it is, false
+    /// Merges the segments into as few as are worth it, mostly one, and waits until that is done. True when it is, false
     /// when the time ran out first (the work goes on). Searches are right without it; after a large load they are faster.
     pub fn optimize(&self, timeout: Option<Duration>) -> Result<bool> {
         self.in_slices(timeout, records::Optimize)

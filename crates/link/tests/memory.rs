@@ -229,3 +229,65 @@ fn several_graphs_are_built_within_a_low_build_memory() {
         assert!(more <= BUDGET + BUILD, "{} MiB", more / MIB);
     });
 }
+
+/// One graph over four times as many rows as fit into the bound at once.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn one_graph_over_more_rows_than_build_memory_holds_is_built_within_it() {
+    const ROWS: usize = 80_000;
+    const DIM: usize = 64;
+    const BUDGET: u64 = 32 * MIB;
+    const BUILD: u64 = 8 * MIB;
+    alone("one_graph_over_more_rows_than_build_memory_holds_is_built_within_it", || {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { memory_budget_bytes: BUDGET, build_memory_bytes: BUILD, ..Options::default() };
+        let db = Database::open(folder.path(), options).unwrap();
+        let options = CollectionOptions {
+            dim: Some(DIM),
+            embedder: EmbedderChoice::None,
+            metric: Some(Metric::L2),
+            ..Default::default()
+        };
+        let collection = db.collection("rows", options).unwrap().with_durability(Durability::Os);
+        let before = measured_bytes("Anonymous");
+        let mut dice = fastrand::Rng::with_seed(1);
+        let middles: Vec<Vec<f32>> = (0..200).map(|_| (0..DIM).map(|_| dice.f32() * 4.0).collect()).collect();
+        for from in (0..ROWS).step_by(1000) {
+            let record = |n: usize| {
+                let middle = &middles[n % middles.len()];
+                Record::new(n.to_string()).vector(middle.iter().map(|x| x + dice.f32()).collect())
+            };
+            collection.upsert((from..from + 1000).map(record).collect()).unwrap();
+        }
+        let done = AtomicUsize::new(0);
+        let (mut anonymous, mut building) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                collection.optimize(None).unwrap();
+                done.store(1, Ordering::SeqCst);
+            });
+            while done.load(Ordering::SeqCst) == 0 {
+                anonymous = anonymous.max(measured_bytes("Anonymous"));
+                building = building.max(db.stats().unwrap().memory.build_bytes);
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        });
+        let info = collection.info().unwrap();
+        let more = anonymous.saturating_sub(before);
+        println!(
+            "proof: building one graph over {ROWS} rows took {} MiB at most, {} allowed",
+            more / MIB,
+            (BUDGET + BUILD) / MIB
+        );
+        assert_eq!((info.vector_graphs, info.segments), (1, 1));
+        assert!(building > 0 && building <= BUILD, "{building}");
+        assert!(more <= BUDGET + BUILD, "{} MiB", more / MIB);
+        assert!(!folder.path().join("indexes/default/rows/segments/UNFINISHED.shards").exists());
+        // A question like a row finds that row.
+        for n in [0, 40_123, 79_999] {
+            let vector = collection.get(&[n.to_string()], true).unwrap()[0].as_ref().unwrap().vector.clone().unwrap();
+            let found = collection.search(&Search::vector(vector).limit(10)).unwrap();
+            assert!(found.hits.iter().any(|hit| hit.id == n.to_string()), "{n}");
+        }
+    });
+}

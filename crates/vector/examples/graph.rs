@@ -2,7 +2,7 @@
 //!
 //! Data: any two-dimensional `.npy` file of rows, one of queries, one of the true neighbours' row numbers. Lines of JSON come out.
 //! Commands:
-//!   `graph build ROWS.npy cosine|dot|l2 FOLDER [--rows N] [--threads T] [--element f32|f16|uint8…] [--flat]`
+//!   `graph build ROWS.npy cosine|dot|l2 FOLDER [--rows N] [--threads T] [--element f32|f16|uint8…] [--memory MIB] [--flat]`
 //!   `graph search FOLDER QUERIES.npy TRUE_IDS.npy [--access read|mapped|auto] [--ef 16,32,…] [--recalls .9,.99,…] [--exact]
 //!     [--limit K] [--queries N] [--filter P] [--cache MIB] [--rounds R]` one thread, a block cache of 1,024 MiB; `--filter` searches only every P-th row (true ids are then computed).
 //!     `least_us` is the mean over the queries of the least of R times (1 when left out): what a busy machine adds is in the other times.
@@ -42,6 +42,7 @@ fn main() -> Outcome<()> {
             Path::new(folder),
             option("--rows").map_or(Ok(usize::MAX), str::parse)?,
             option("--threads").map_or(Ok(2), str::parse)?,
+            option("--memory").map_or(Ok(u64::MAX), |mib| mib.parse::<u64>().map(|mib| mib << 20))?,
             !flag("--flat"),
         ),
         ["search", folder, queries, store] => {
@@ -79,6 +80,7 @@ fn build(
     folder: &Path,
     rows_max: usize,
     threads: usize,
+    build_memory_bytes: u64,
     graph: bool,
 ) -> Outcome<()> {
     let mut npy = NpyRows::open(source)?;
@@ -94,7 +96,7 @@ fn build(
     std::fs::remove_dir_all(folder).ok();
     std::fs::create_dir_all(folder)?;
     let (started, cpu) = (Instant::now(), cpu::process_seconds());
-    let options = IndexOptions { dim, metric, element, seed: 42, centroid: centroid.mean(), graph };
+    let options = IndexOptions { dim, metric, element, seed: 42, centroid: centroid.mean(), graph, build_memory_bytes };
     let mut writer = IndexWriter::create(folder, options)?;
     let mut npy = NpyRows::open(source)?;
     for _ in 0..rows {

@@ -52,7 +52,8 @@ pub use graph::build::{BuildCodes, BuildParameters, Edges, GraphBuilder, Progres
 pub use graph::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION, WalkStats};
 pub use index::{
     Accuracy, BuildOptions, EF_MAX, EF_MIN, GRAPH_ROWS_AT_LEISURE, Index, IndexOptions, IndexWriter, Plan,
-    RECALL_DEFAULT, RECALL_MAX, RECALL_MIN, SegmentHits, graph_rows_min,
+    RECALL_DEFAULT, RECALL_MAX, RECALL_MIN, SHARDS_EXTENSION, SegmentHits, graph_build_bytes, graph_rows_at_once,
+    graph_rows_max, graph_rows_min,
 };
 pub use layout::{CODES_FORMAT_OLDEST_READABLE, CODES_FORMAT_VERSION};
 pub use memtable::{MemtableCandidate, MemtableSearch, VectorMemtable};

@@ -58,12 +58,7 @@ impl Quantiser {
     }
 
     pub(crate) fn code(&mut self, row: &[f32]) -> Result<()> {
-        validate(row, self.centroid.len(), self.metric)?;
-        let unit = unit_scale(self.metric, row);
-        for ((r, x), c) in self.residual.iter_mut().zip(row).zip(&self.centroid) {
-            *r = x * unit - c;
-        }
-        self.rotation.rotate(&self.residual, &mut self.rotated);
+        self.rotate(row)?;
         let norm_squared = lane_dot(&self.rotated, &self.rotated);
         let (add, factor) = match self.metric {
             Metric::Cosine | Metric::Dot => (lane_dot(&self.residual, &self.centroid), 1.0),
@@ -76,6 +71,17 @@ impl Quantiser {
         };
         self.signs_factors = factors(take_signs(&self.rotated, &mut self.signs));
         self.nibbles_factors = factors(take_nibbles(&self.rotated, norm_squared, &mut self.nibbles));
+        Ok(())
+    }
+
+    /// Leaves the rotated residual of a row in `rotated`, and no codes.
+    pub(crate) fn rotate(&mut self, row: &[f32]) -> Result<()> {
+        validate(row, self.centroid.len(), self.metric)?;
+        let unit = unit_scale(self.metric, row);
+        for ((r, x), c) in self.residual.iter_mut().zip(row).zip(&self.centroid) {
+            *r = x * unit - c;
+        }
+        self.rotation.rotate(&self.residual, &mut self.rotated);
         Ok(())
     }
 }

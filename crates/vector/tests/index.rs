@@ -312,6 +312,7 @@ fn without_a_graph_the_same_is_found_by_scanning() {
         seed: 42,
         centroid: vec![0.0; kind.dim],
         graph: false,
+        build_memory_bytes: u64::MAX,
     };
     let mut writer = IndexWriter::create(folder.path(), options).unwrap();
     rows.rows().for_each(|row| writer.push(&kind.element.encode(row).unwrap()).unwrap());

@@ -143,7 +143,7 @@ class Collection(CollectionReads):
         return self._core.wait_until_embedded(arguments.optional_real("timeout", timeout))
 
     def optimize(self, timeout: float | None = None) -> bool:
-        """Merges the segments into as few as ``build_memory`` of ``connect`` allows; returns False
+        """Merges the segments into as few as are worth it, mostly one; returns False
         after ``timeout`` seconds.
 
         After a timeout the work goes on, and ``info().building`` shows its progress. Searches are

@@ -67,8 +67,8 @@ def connect(
     (False). Mapped ones answer in about half the time, but mapped pages count as resident memory.
     By default the engine maps each index while twice its size is free. ``build_memory`` (default 224 MiB, or a quarter of
     the process's limit if that is less) limits the memory for building the vector graph of a large
-    segment, outside the budget. A collection with more rows gets several graphs, and searches take
-    longer. ``build_threads`` build it, by default half of the CPUs. ``sync_interval_ms`` (default
+    segment, outside the budget. A graph of more rows than fit takes longer to build.
+    ``build_threads`` build it, by default half of the CPUs. ``sync_interval_ms`` (default
     100) is the longest time before a write with ``durability="interval"`` is on disk.
     ``snapshot_age`` (seconds or a timedelta; default ten minutes) is the maximum age of a snapshot
     or a transaction. ``erasure_grace`` (default ten seconds; at most a minute) is how long

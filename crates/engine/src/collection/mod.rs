@@ -75,7 +75,6 @@ use crate::runtime::{RowLength, Runtime};
 use crate::state::State;
 pub use crate::state::building::BuildProgress;
 pub(crate) use crate::state::building::Building;
-use crate::state::segment::build_bytes;
 use crate::tenant::Tenant;
 use crate::{Error, Result, What};
 
@@ -256,7 +255,7 @@ impl Collection {
         Ok(self.core.writer.lock().counters.rows)
     }
 
-    /// Merges the segments into as few as the memory for building allows, and waits until that is done. True when it is, false
+    /// Merges the segments into as few as are worth it, mostly one, and waits until that is done. True when it is, false
     /// when the time ran out first (the work goes on). Searches are right without it; after a large load they are faster.
     pub fn optimize(&self, timeout: Option<Duration>) -> Result<bool> {
         let started = Instant::now();
@@ -351,10 +350,11 @@ impl Core {
         Ok(())
     }
 
-    /// Bytes of memory that the graph takes that is being built.
+    /// Bytes of memory that the graph takes that is being built; one of more rows than fit takes what is allowed.
     pub(crate) fn build_bytes(&self) -> u64 {
         let rows = self.index_work.building.lock().as_ref().map_or(0, |building| building.progress().total);
-        build_bytes(self.fields().dim_max(), rows)
+        let at_once = nuthatch_vector::graph_build_bytes(self.fields().dim_max(), rows);
+        at_once.min(self.runtime().options.build_memory_bytes)
     }
 
     /// The last change that all indexes have applied; `None` while one of them is broken.

@@ -16,7 +16,8 @@ use nuthatch_segment::{
 };
 use nuthatch_store::{Reader, Shard, Table};
 use nuthatch_vector::{
-    BuildOptions, Centroid, GRAPH_ROWS_AT_LEISURE, Index, IndexOptions, IndexWriter, Progress, graph_rows_min,
+    BuildOptions, Centroid, GRAPH_ROWS_AT_LEISURE, Index, IndexOptions, IndexWriter, Progress, SHARDS_EXTENSION,
+    graph_rows_at_once, graph_rows_max, graph_rows_min,
 };
 use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -29,9 +30,6 @@ use crate::{Error, Result};
 
 /// Rows from which a segment always gets a graph; sealed segments are smaller.
 pub(crate) const FLAT_ROWS_MAX: u64 = 65_536;
-/// Bytes of memory that building a graph takes per row besides its codes: lists with their slack, and for a while the lists of
-/// the graph that it begins with.
-const BUILD_OVERHEAD_BYTES: u64 = 350;
 /// Rows that the centroid is the mean of.
 const CENTROID_ROWS: u64 = 2048;
 /// The seed of the codes' rotation: one for all, so that equal rows give equal files.
@@ -79,6 +77,8 @@ pub(crate) struct Build<'a> {
     pub access: Access,
     /// Of the graph, if there is one.
     pub threads: usize,
+    /// Bytes of memory for building one graph, about.
+    pub memory_bytes: u64,
     /// There is nothing else to do, so smaller segments get a graph, too.
     pub at_leisure: bool,
     /// The segment that most of the rows come from.
@@ -88,14 +88,14 @@ pub(crate) struct Build<'a> {
     pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
-/// Bytes of memory that building a graph of so many rows takes.
-pub(crate) fn build_bytes(dim: usize, rows: u64) -> u64 {
-    rows * (dim.next_multiple_of(64) as u64 + BUILD_OVERHEAD_BYTES)
-}
-
 /// Rows of one segment at most, so that its graph can be built in `memory_bytes`.
 pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
-    (memory_bytes / build_bytes(dim, 1)).max(FLAT_ROWS_MAX)
+    graph_rows_max(dim, memory_bytes).max(FLAT_ROWS_MAX)
+}
+
+/// Rows of a segment whose graph is built at once, with what an earlier graph has; more take shards, and begin anew.
+pub(crate) fn rows_at_once(dim: usize, memory_bytes: u64) -> u64 {
+    graph_rows_at_once(dim, memory_bytes).max(FLAT_ROWS_MAX)
 }
 
 impl Segment {
@@ -218,7 +218,7 @@ impl Segment {
         let wants = |index: &Index| {
             let rows = live.min(index.rows().into());
             let is_worth = rows * 4 > GRAPH_ROWS_AT_LEISURE * 5;
-            !index.has_graph() && is_worth && build_bytes(index.dim(), rows) <= memory_bytes
+            !index.has_graph() && is_worth && rows <= graph_rows_max(index.dim(), memory_bytes)
         };
         !self.built_at_leisure && self.indexes.values().any(|of_field| wants(&of_field.index))
     }
@@ -333,6 +333,7 @@ fn build_index(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &mut 
         element: field.element,
         seed: ROTATION_SEED,
         centroid,
+        build_memory_bytes: build.memory_bytes,
         graph: expected > if build.at_leisure { GRAPH_ROWS_AT_LEISURE } else { graph_rows_min(dim) },
     };
     let mut index = None;
@@ -401,9 +402,12 @@ fn checkpoint_name(field: FieldId) -> String {
 pub(crate) fn remove_checkpoints(segments: &Path, fields: &Fields) -> Result<()> {
     for field in fields.iter() {
         let path = segments.join(checkpoint_name(field.id));
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&path, &error)),
-            _ => {}
+        let shards = path.with_extension(SHARDS_EXTENSION);
+        for (path, removed) in [(&path, std::fs::remove_file(&path)), (&shards, std::fs::remove_dir_all(&shards))] {
+            match removed {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(path, &error)),
+                _ => {}
+            }
         }
     }
     Ok(())

@@ -24,6 +24,7 @@ use nuthatch_distance::{BLOCK_FACTOR_BYTES, BLOCK_ROWS};
 use nuthatch_segment::{RecordFile, SegmentError};
 
 use crate::layout::{metric_code, metric_of};
+use crate::quantiser::Factors;
 use crate::rotation::padded_dim;
 use crate::validate::validate_dim;
 use crate::{Element, Metric, Result};
@@ -95,6 +96,17 @@ impl RecordLayout {
     /// Edge codes and factors: what one block of an entry table takes, too.
     pub(crate) fn block_bytes(&self) -> usize {
         self.code_bytes() + BLOCK_FACTOR_BYTES
+    }
+
+    /// Writes the factors of the node's own code into its record.
+    pub(crate) fn put_factors(&self, factors: Factors, record: &mut [u8]) {
+        record[..4].copy_from_slice(&factors.add.to_le_bytes());
+        record[4..8].copy_from_slice(&factors.scale.to_le_bytes());
+    }
+
+    /// Writes the node's own code, or its stored vector, into its record.
+    pub(crate) fn put_own(&self, own: &[u8], record: &mut [u8]) {
+        record[RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + self.own_bytes].copy_from_slice(own);
     }
 
     /// What is needed first lies first: it has arrived when the rest is asked for.

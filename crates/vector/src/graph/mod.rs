@@ -17,6 +17,7 @@ mod edge_coder;
 mod filtered;
 mod front;
 mod layout;
+pub(crate) mod partitioned;
 mod pool;
 mod walk;
 pub(crate) mod writer;

@@ -56,7 +56,7 @@ pub(crate) fn write(dir: &Path, source: &Source<'_>, threads: usize) -> Result<u
         element: source.vectors.element(),
         seed: header.seed,
         lift_max_squared: source.lift_max_squared,
-        entry_blocks: entry_blocks(source, &layout, &entries),
+        entry_blocks: entry_blocks(source.build, &layout, &entries),
         entries,
     };
     Ok(file.finish(&meta.to_bytes(&layout))?)
@@ -64,37 +64,22 @@ pub(crate) fn write(dir: &Path, source: &Source<'_>, threads: usize) -> Result<u
 
 fn records(source: &Source<'_>, layout: &RecordLayout, range: std::ops::Range<u32>) -> Result<Vec<u8>> {
     let mut bytes = vec![0; range.len() * (layout.stride - 4)];
-    let own_at = RECORD_HEAD_BYTES;
-    let ids_at = own_at + layout.own_bytes;
-    let block_at = ids_at + DEGREE_MAX * 4;
-    let mut coder = EdgeCoder::new(*layout, source.build.padded_dim());
-    let (mut node_vector, mut neighbours) = (Vec::new(), Neighbours::default());
+    let mut maker = RecordMaker::new(*layout, source.build);
     let mut pages = Pages::new(&source.codes.four, Width::Four, source.codes.header.padded_dim());
     for (node, record) in range.clone().zip(bytes.chunks_exact_mut(layout.stride - 4)) {
-        let row = source.build.row(node);
-        row.decode_into(&mut node_vector);
-        let edges = source.edges.neighbours(node);
-        neighbours.decode(source.build, edges);
-        let block = &mut record[block_at..block_at + layout.block_bytes()];
-        coder.code((&node_vector, row.lift()), neighbours.iter(), block);
-        for edge in 0..DEGREE_MAX {
-            let at = ids_at + edge * 4;
-            record[at..at + 4].copy_from_slice(&edges.get(edge).copied().unwrap_or(u32::MAX).to_le_bytes());
-        }
+        maker.put_neighbours(node, source.edges.neighbours(node), |neighbour| neighbour, record);
         let (own, factors) = pages.row(node)?;
+        layout.put_factors(factors, record);
         if layout.own == Own::Nibbles {
-            record[own_at..own_at + layout.own_bytes].copy_from_slice(own);
+            layout.put_own(own, record);
         }
-        record[..4].copy_from_slice(&factors.add.to_le_bytes());
-        record[4..8].copy_from_slice(&factors.scale.to_le_bytes());
-        record[8..10].copy_from_slice(&(edges.len() as u16).to_le_bytes());
     }
     if layout.own == Own::Stored {
         let slots: Vec<u32> = range.clone().collect();
         for slots in slots.chunks(RecordReader::BATCH_MAX) {
             source.vectors.read(slots, |slot, stored| {
-                let at = (slot - range.start) as usize * (layout.stride - 4) + own_at;
-                bytes[at..at + layout.own_bytes].copy_from_slice(stored);
+                let at = (slot - range.start) as usize * (layout.stride - 4);
+                layout.put_own(stored, &mut bytes[at..at + layout.stride - 4]);
                 Ok(())
             })?;
         }
@@ -102,19 +87,52 @@ fn records(source: &Source<'_>, layout: &RecordLayout, range: std::ops::Range<u3
     Ok(bytes)
 }
 
-/// The entries, coded around the centroid as a node's neighbours are around it.
-fn entry_blocks(source: &Source<'_>, layout: &RecordLayout, entries: &[u32]) -> Vec<u8> {
-    let centroid = vec![0.0; source.build.padded_dim()];
+/// The entries, coded around the centroid as a node's neighbours are around it; their rows are `entries` of `codes`.
+pub(super) fn entry_blocks(codes: &BuildCodes, layout: &RecordLayout, entries: &[u32]) -> Vec<u8> {
+    let centroid = vec![0.0; codes.padded_dim()];
     let mut coder = EdgeCoder::new(*layout, centroid.len());
     let mut neighbours = Neighbours::default();
     let mut blocks = Vec::new();
     for entries in entries.chunks(DEGREE_MAX) {
         let start = blocks.len();
         blocks.resize(start + layout.block_bytes(), 0);
-        neighbours.decode(source.build, entries);
+        neighbours.decode(codes, entries);
         coder.code((&centroid, 0.0), neighbours.iter(), &mut blocks[start..]);
     }
     blocks
+}
+
+/// Makes the part of records that tells of a node's neighbours.
+pub(super) struct RecordMaker<'a> {
+    layout: RecordLayout,
+    codes: &'a BuildCodes,
+    coder: EdgeCoder,
+    node_vector: Vec<f32>,
+    neighbours: Neighbours,
+}
+
+impl<'a> RecordMaker<'a> {
+    pub(super) fn new(layout: RecordLayout, codes: &'a BuildCodes) -> Self {
+        let coder = EdgeCoder::new(layout, codes.padded_dim());
+        Self { layout, codes, coder, node_vector: Vec::new(), neighbours: Neighbours::default() }
+    }
+
+    /// `edges` are rows of the codes; `slot_of` says what they are called in the record.
+    pub(super) fn put_neighbours(&mut self, node: u32, edges: &[u32], slot_of: impl Fn(u32) -> u32, record: &mut [u8]) {
+        let row = self.codes.row(node);
+        row.decode_into(&mut self.node_vector);
+        self.neighbours.decode(self.codes, edges);
+        let ids_at = RECORD_HEAD_BYTES + self.layout.own_bytes;
+        let block_at = ids_at + DEGREE_MAX * 4;
+        let block = &mut record[block_at..block_at + self.layout.block_bytes()];
+        self.coder.code((&self.node_vector, row.lift()), self.neighbours.iter(), block);
+        for edge in 0..DEGREE_MAX {
+            let at = ids_at + edge * 4;
+            let slot = edges.get(edge).map_or(u32::MAX, |neighbour| slot_of(*neighbour));
+            record[at..at + 4].copy_from_slice(&slot.to_le_bytes());
+        }
+        record[8..10].copy_from_slice(&(edges.len() as u16).to_le_bytes());
+    }
 }
 
 /// Decoded build codes of up to 32 nodes.

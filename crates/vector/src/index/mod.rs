@@ -26,7 +26,10 @@ use crate::vectors::Vectors;
 use crate::{Candidate, Codes, Element, Metric, Reached, Result, Rows, VectorError, WalkStats, validate};
 
 pub use plan::Plan;
-pub use writer::{BuildOptions, GRAPH_ROWS_AT_LEISURE, IndexOptions, IndexWriter, graph_rows_min};
+pub use writer::{
+    BuildOptions, GRAPH_ROWS_AT_LEISURE, IndexOptions, IndexWriter, SHARDS_EXTENSION, graph_build_bytes,
+    graph_rows_at_once, graph_rows_max, graph_rows_min,
+};
 
 /// Smallest and greatest size of a walk's pool that can be asked for.
 pub const EF_MIN: usize = 1;

@@ -8,6 +8,7 @@ use nuthatch_segment::{Access, BlockCache};
 
 use super::{Index, ef_table};
 use crate::graph::build::{BuildCodes, BuildParameters, GraphBuilder, Progress};
+use crate::graph::partitioned::{self, Rows, Settings};
 use crate::graph::writer::{self, Source};
 use crate::rotation::padded_dim;
 use crate::vectors::{Vectors, VectorsWriter};
@@ -21,6 +22,12 @@ pub fn graph_rows_min(dim: usize) -> u64 {
 
 /// Rows from which a graph answers sooner than a scan of the codes, by enough to be built when there is nothing else to do.
 pub const GRAPH_ROWS_AT_LEISURE: u64 = 12_800;
+
+/// Of a row while its graph is built at once: factors, a growing list, and what a merge holds of the graph before.
+const BUILD_OVERHEAD_BYTES: u64 = 350;
+
+/// Of the folder of a build in shards.
+pub const SHARDS_EXTENSION: &str = "shards";
 
 /// A build saves what it has after so many parts of it.
 const CHECKPOINTS: usize = 16;
@@ -40,6 +47,24 @@ pub struct IndexOptions {
     pub centroid: Vec<f32>,
     /// Whether to build a graph; see [`graph_rows_min`].
     pub graph: bool,
+    /// Bytes of memory that building it may take, about; see [`graph_rows_max`].
+    pub build_memory_bytes: u64,
+}
+
+/// Bytes of memory that building a graph of so many rows at once takes.
+pub fn graph_build_bytes(dim: usize, rows: u64) -> u64 {
+    rows * (padded_dim(dim) as u64 + BUILD_OVERHEAD_BYTES)
+}
+
+/// Rows whose graph is built at once in so many bytes of memory. More are cut into shards, which takes about twice the time for
+/// a row and keeps nothing of earlier graphs.
+pub fn graph_rows_at_once(dim: usize, memory_bytes: u64) -> u64 {
+    memory_bytes / graph_build_bytes(dim, 1)
+}
+
+/// Rows of one graph at most that is built in so many bytes of memory, about: 256 shards.
+pub fn graph_rows_max(dim: usize, memory_bytes: u64) -> u64 {
+    partitioned::rows_max(dim, memory_bytes).max(graph_rows_at_once(dim, memory_bytes))
 }
 
 /// How the graph is built.
@@ -48,14 +73,15 @@ pub struct BuildOptions<'a> {
     pub threads: usize,
     /// The index that most of the rows come from, and what its slots have become (`u32::MAX`: dropped). Its graph is kept.
     pub previous: Option<(&'a Index, &'a [u32])>,
-    /// Where to save unfinished work, and what identifies the rows: a build of the same rows goes on from there.
+    /// Where to save unfinished work, and what identifies the rows: a build of the same rows goes on from there. Shards go into
+    /// a folder of that name with the extension `shards`.
     pub checkpoint: Option<(PathBuf, Vec<u8>)>,
     /// Called now and then; [`ControlFlow::Break`] saves and ends the build with [`VectorError::Stopped`].
     pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
 /// Streams rows into the files of an [`Index`]. Memory without a graph: one block a file. With one: `padded_dim + 12` bytes a row
-/// while rows come, and up to 198 more a row while the graph is built.
+/// while rows come, and up to 198 more a row while the graph is built; from [`graph_rows_at_once`] rows on what a shard takes.
 pub struct IndexWriter {
     dir: PathBuf,
     options: IndexOptions,
@@ -85,14 +111,21 @@ impl IndexWriter {
         self.options.element.decode_into(stored, self.options.dim, &mut self.row);
         self.codes.push(&self.row)?;
         self.vectors.push(stored)?;
-        if let Some(build) = &mut self.build {
-            // Under dot the lift follows when the longest row is known; until then its place holds the squared length.
-            let lift = match self.options.metric {
+        // More rows than can be built at once: the shards are made of the stored vectors.
+        let rows_max = graph_rows_at_once(self.options.dim, self.options.build_memory_bytes);
+        if self.build.as_ref().is_some_and(|build| build.len() as u64 >= rows_max.max(1)) {
+            self.build = None;
+        }
+        if self.options.graph {
+            let length_squared = match self.options.metric {
                 Metric::Dot => self.row.iter().map(|x| x * x).sum(),
                 Metric::Cosine | Metric::L2 | Metric::Hamming => 0.0,
             };
-            self.longest_squared = self.longest_squared.max(lift);
-            build.push(self.codes.rotated(), lift);
+            self.longest_squared = self.longest_squared.max(length_squared);
+            if let Some(build) = &mut self.build {
+                // Under the dot product the lift follows when the longest row is known; until then its place holds this.
+                build.push(self.codes.rotated(), length_squared);
+            }
         }
         Ok(())
     }
@@ -116,6 +149,18 @@ impl IndexWriter {
                 lift_max_squared: longest_squared,
             };
             writer::write(&dir, &source, threads)?;
+        } else if options.graph {
+            let codes = Codes::open(&dir, cache)?;
+            let vectors = Vectors::open(&dir, access)?;
+            let rows = Rows { codes: &codes, vectors: &vectors, lift_max_squared: longest_squared };
+            let (folder, fingerprint) = match &build.checkpoint {
+                Some((path, fingerprint)) => (path.with_extension(SHARDS_EXTENSION), Some(fingerprint.as_slice())),
+                None => (dir.join(SHARDS_EXTENSION), None),
+            };
+            let parameters = BuildParameters { seed: options.seed, ..BuildParameters::default() };
+            let memory_bytes = options.build_memory_bytes;
+            let settings = Settings { parameters, threads: build.threads, memory_bytes, folder, fingerprint };
+            partitioned::write(&dir, &rows, &settings, build.progress)?;
         }
         let mut index = Index::open_unmeasured(&dir, cache, access)?;
         if index.has_graph() {

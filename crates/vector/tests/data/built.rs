@@ -75,10 +75,16 @@ pub fn build_with(folder: &Path, kind: Kind, rows: &Matrix, options: BuildOption
 
 /// All rows pushed.
 pub fn writer(folder: &Path, kind: Kind, rows: &Matrix, seed: u64) -> IndexWriter {
+    writer_within(u64::MAX, folder, kind, rows, seed)
+}
+
+/// The same with so many bytes of memory for building the graph.
+pub fn writer_within(build_memory_bytes: u64, folder: &Path, kind: Kind, rows: &Matrix, seed: u64) -> IndexWriter {
     let Kind { dim, metric, element } = kind;
     let mut centroid = Centroid::new(dim, metric).unwrap();
     rows.rows().for_each(|row| centroid.add(row).unwrap());
-    let options = IndexOptions { dim, metric, element, seed, centroid: centroid.mean(), graph: true };
+    let options =
+        IndexOptions { dim, metric, element, seed, centroid: centroid.mean(), graph: true, build_memory_bytes };
     let mut writer = IndexWriter::create(folder, options).unwrap();
     rows.rows().for_each(|row| writer.push(&element.encode(row).unwrap()).unwrap());
     writer

@@ -85,6 +85,7 @@ pub(super) fn build(
         working: &collection.runtime().working,
         access: collection.runtime().options.access(),
         threads: collection.runtime().options.build_threads,
+        memory_bytes: collection.runtime().options.build_memory_bytes,
         at_leisure,
         previous,
         // Only merges have checkpoints: an interrupted build of another kind starts over.

@@ -9,7 +9,7 @@ use crate::index::segments::build::{build, take_segment_id};
 use crate::index::segments::{retire, swap_segments};
 use crate::index::{Indexed, SEGMENTS};
 use crate::state::SegmentView;
-use crate::state::segment::{FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
+use crate::state::segment::{FLAT_ROWS_MAX, Segment, remove_checkpoints, rows_at_once, rows_max};
 use crate::{Error, Result};
 
 /// Adjacent segments that are merged when together they still make one.
@@ -24,7 +24,8 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
         return Ok(false);
     }
     let memory_bytes = collection.runtime().options.build_memory_bytes;
-    let rows_max = rows_max(collection.fields().dim_max(), memory_bytes);
+    let dim = collection.fields().dim_max();
+    let room = Room { rows_max: rows_max(dim, memory_bytes), rows_at_once: rows_at_once(dim, memory_bytes) };
     // A hop that is read costs what two cost that are mapped: so small a graph saves too little then.
     let at_leisure = eagerness.is_leisurely() && collection.runtime().options.access() != Access::Read;
     let (chosen, rows) = {
@@ -32,7 +33,7 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
         if !state.is_sound(SEGMENTS) {
             return Ok(false);
         }
-        let range = choose_merge(&state.segments, rows_max, eagerness)
+        let range = choose_merge(&state.segments, &room, eagerness)
             .or_else(|| choose_graphless(&state.segments, memory_bytes).filter(|_| at_leisure));
         let Some(range) = range else { return Ok(false) };
         state.tombstones_while_merging = Some(RoaringTreemap::new());
@@ -49,8 +50,7 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
         false => {
             let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
             // What had a graph keeps it: it is the better part of the work.
-            let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph))
-                && build_bytes(collection.fields().dim_max(), rows.len()) <= memory_bytes;
+            let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph)) && rows.len() <= room.rows_max;
             let built = build(collection, id, &rows, largest, at_leisure);
             Some(built.inspect_err(|_| collection.state().write().tombstones_while_merging = None)?)
         }
@@ -103,14 +103,26 @@ impl Eagerness {
         matches!(self, Self::Idle | Self::All)
     }
 
-    /// The size that the other segments need, in percent of the largest, to be merged into it.
-    fn growth_percent_min(self) -> u64 {
-        match self {
-            Self::Busy => 50,
-            Self::Idle => 12,
-            Self::All | Self::Dead { .. } => 0,
+    /// The size that the other segments need, in percent of the largest, to be merged into it; `None`: they never are. A merge
+    /// keeps the graph of its largest segment, unless its graph has to be built in shards.
+    fn growth_percent_min(self, in_shards: bool) -> Option<u64> {
+        match (self, in_shards) {
+            (Self::Busy, false) => Some(50),
+            (Self::Busy, true) => None,
+            (Self::Idle, false) => Some(12),
+            (Self::Idle, true) => Some(50),
+            (Self::All, true) => Some(10),
+            (Self::All, false) | (Self::Dead { .. }, _) => Some(0),
         }
     }
+}
+
+/// How large a segment may become.
+struct Room {
+    /// Rows at most.
+    rows_max: u64,
+    /// From more rows on its graph is built in shards.
+    rows_at_once: u64,
 }
 
 /// A segment to rewrite with a graph.
@@ -119,8 +131,8 @@ fn choose_graphless(segments: &[SegmentView], memory_bytes: u64) -> Option<std::
     Some(at..at + 1)
 }
 
-/// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.
-fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -> Option<std::ops::Range<usize>> {
+/// A segment with too many dead rows, or the longest run of neighbours that is worth merging and has room in one.
+fn choose_merge(segments: &[SegmentView], room: &Room, eagerness: Eagerness) -> Option<std::ops::Range<usize>> {
     if let Eagerness::Dead { upto } = eagerness {
         let dead = segments.iter().enumerate().filter(|(_, view)| !view.dead.is_empty() && view.segment.id <= upto);
         // The oldest first: what is rewritten gets a new number, so that everything has its turn while rows go on dying.
@@ -136,14 +148,16 @@ fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -
         for (end, view) in segments.iter().enumerate().skip(start) {
             rows += view.live();
             largest = largest.max(view.live());
-            if rows > rows_max {
+            if rows > room.rows_max {
                 break;
             }
             let count = end + 1 - start;
             let worth = match rows > FLAT_ROWS_MAX || eagerness == Eagerness::All {
-                // A merge keeps the graph of its largest segment but rewrites everything, so that segment has to grow
-                // by enough.
-                true => count >= 2 && (rows - largest) * 100 >= largest * eagerness.growth_percent_min(),
+                // A merge rewrites everything, so the largest segment has to grow by enough.
+                true => {
+                    let least = eagerness.growth_percent_min(rows > room.rows_at_once);
+                    count >= 2 && least.is_some_and(|least| (rows - largest) * 100 >= largest * least)
+                }
                 // Rewriting a large segment to add a small one costs more than it saves: the largest is half of the whole at most.
                 false => count >= MERGE_FAN_IN && largest * 2 <= rows,
             };

@@ -19,7 +19,7 @@ use version_edit::{retire, swap_segments};
 use crate::below::files_below;
 use crate::index::{DerivedIndex, EndSnapshots, IndexId, Indexed, Reach, Replayed, SEGMENTS};
 use crate::state::manifest::{MANIFEST_FILE, Manifest};
-use crate::state::segment::{Segment, remove_checkpoints, rows_max};
+use crate::state::segment::{Segment, remove_checkpoints, rows_at_once};
 use crate::state::{SegmentView, State, contradiction};
 use crate::{Error, Result};
 
@@ -73,7 +73,8 @@ impl DerivedIndex for Segments {
             (rows, counters.sequence)
         };
         let mut built = Vec::new();
-        let part_rows = rows_max(collection.fields().dim_max(), collection.runtime().options.build_memory_bytes);
+        // What takes long comes later, in a merge that can be interrupted.
+        let part_rows = rows_at_once(collection.fields().dim_max(), collection.runtime().options.build_memory_bytes);
         let mut rest = rows.into_iter();
         loop {
             let part: RoaringTreemap = rest.by_ref().take(part_rows as usize).collect();

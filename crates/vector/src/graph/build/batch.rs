@@ -81,7 +81,7 @@ impl Target<'_> {
         parallel::for_each(workers, tasks, |worker, (rows, linked): (&[u32], &mut [Linked])| {
             let Worker { beam, pruner } = worker;
             for (row, linked) in rows.iter().zip(linked) {
-                beam.search(codes, adjacency, self.entry, &codes.row(*row));
+                beam.search(codes, adjacency, &[self.entry], &codes.row(*row));
                 pruner.candidates.clear();
                 pruner.candidates.extend_from_slice(&beam.expanded);
                 *linked = Linked::new(pruner.prune(codes, *row, self.alpha));

@@ -3,7 +3,40 @@
 use super::adjacency::Adjacency;
 use super::candidate::Candidate;
 use super::codes::{BuildCodes, Row};
+use super::edges::Edges;
 use super::visited::Visited;
+
+/// A graph that a search walks.
+pub(super) trait Neighbours {
+    fn neighbours(&self, node: u32) -> &[u32];
+
+    /// Asks for the memory of a list that is read soon.
+    fn touch(&self, node: u32);
+}
+
+impl Neighbours for Adjacency {
+    #[inline]
+    fn neighbours(&self, node: u32) -> &[u32] {
+        Self::neighbours(self, node)
+    }
+
+    #[inline]
+    fn touch(&self, node: u32) {
+        Self::touch(self, node);
+    }
+}
+
+impl Neighbours for Edges {
+    #[inline]
+    fn neighbours(&self, node: u32) -> &[u32] {
+        Self::neighbours(self, node)
+    }
+
+    #[inline]
+    fn touch(&self, node: u32) {
+        Self::touch(self, node);
+    }
+}
 
 /// The buffers of one thread's searches.
 pub(super) struct Beam {
@@ -21,14 +54,13 @@ impl Beam {
         Self { width: width.max(1), pool: Vec::new(), visited: Visited::new(), fresh: Vec::new(), expanded: Vec::new() }
     }
 
-    /// Leaves in `expanded` the nodes on the way from `entry` to `target`'s neighbourhood.
-    pub(super) fn search(&mut self, codes: &BuildCodes, adjacency: &Adjacency, entry: u32, target: &Row<'_>) {
+    /// Leaves in `expanded` the nodes on the way from `entries` to `target`'s neighbourhood.
+    pub(super) fn search(&mut self, codes: &BuildCodes, graph: &impl Neighbours, entries: &[u32], target: &Row<'_>) {
         self.pool.clear();
         self.visited.clear();
         self.expanded.clear();
         self.fresh.clear();
-        self.visited.insert(entry);
-        self.fresh.push(entry);
+        self.fresh.extend(entries.iter().filter(|entry| self.visited.insert(**entry)));
         self.offer_fresh(codes, target);
         let mut next = 0;
         while let Some(candidate) = self.pool.get(next).copied() {
@@ -39,11 +71,11 @@ impl Beam {
             self.pool[next] = candidate.marked();
             self.expanded.push(candidate);
             self.fresh.clear();
-            let neighbours = adjacency.neighbours(candidate.node()).iter();
+            let neighbours = graph.neighbours(candidate.node()).iter();
             self.fresh.extend(neighbours.filter(|node| self.visited.insert(**node)));
             // Most likely the next list, and wanted sooner or later in any case.
             if let Some(likely) = self.pool[next + 1..].iter().find(|other| !other.is_marked()) {
-                adjacency.touch(likely.node());
+                graph.touch(likely.node());
             }
             next = self.offer_fresh(codes, target).min(next + 1);
         }

@@ -58,14 +58,48 @@ impl BuildCodes {
     /// When the length is not that of rotated vectors.
     pub fn push(&mut self, rotated: &[f32], lift: f32) {
         assert_eq!(rotated.len(), self.padded_dim, "a rotated vector is as long as the padded dimension");
-        if self.len == self.chunks.len() << self.chunk_shift {
-            self.chunks.push(Chunk::new(self.padded_dim << self.chunk_shift, 1 << self.chunk_shift));
-        }
-        let chunk = self.chunks.last_mut().expect("there is one now");
+        let chunk = self.room();
         let greatest = rotated.iter().fold(0.0f32, |greatest, x| greatest.max(x.abs()));
         let (scale, per_step) =
             if greatest < f32::MIN_POSITIVE { (0.0, 0.0) } else { (greatest / 127.0, 127.0 / greatest) };
         chunk.codes.extend(rotated.iter().map(|x| (x * per_step + ROUND).to_bits() as i8));
+        self.finish_row(scale, lift);
+    }
+
+    /// Adds a row as [`Row::to_bytes`] wrote it. `None` when that is not as long as a row of these codes.
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> Option<()> {
+        let (scale, bytes) = bytes.split_first_chunk::<4>()?;
+        let (lift, codes) = bytes.split_first_chunk::<4>()?;
+        if codes.len() != self.padded_dim {
+            return None;
+        }
+        self.room().codes.extend(codes.iter().map(|code| *code as i8));
+        self.finish_row(f32::from_le_bytes(*scale), f32::from_le_bytes(*lift));
+        Some(())
+    }
+
+    /// Keeps the first rows alone.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.len = self.len.min(rows);
+        self.chunks.truncate(self.len.div_ceil(1 << self.chunk_shift).max(1));
+        let in_last = self.len - (self.chunks.len().saturating_sub(1) << self.chunk_shift);
+        if let Some(last) = self.chunks.last_mut() {
+            last.codes.truncate(last.first + in_last * self.padded_dim);
+            last.factors.truncate(in_last);
+        }
+    }
+
+    /// The chunk that the next row goes into.
+    fn room(&mut self) -> &mut Chunk {
+        if self.len == self.chunks.len() << self.chunk_shift {
+            self.chunks.push(Chunk::new(self.padded_dim << self.chunk_shift, 1 << self.chunk_shift));
+        }
+        self.chunks.last_mut().expect("there is one now")
+    }
+
+    /// Completes the row whose codes were added last.
+    fn finish_row(&mut self, scale: f32, lift: f32) {
+        let chunk = self.chunks.last_mut().expect("its codes are in it");
         let codes = &chunk.codes[chunk.codes.len() - self.padded_dim..];
         let norm = scale * scale * dot_i8(codes, codes) as f32;
         chunk.factors.push(Factors { scale, norm, lift });
@@ -166,6 +200,13 @@ impl Row<'_> {
 
     pub(crate) fn lift(&self) -> f32 {
         self.factors.lift
+    }
+
+    /// Appends scale, lift and codes, from which [`BuildCodes::push_bytes`] makes the same row.
+    pub(crate) fn to_bytes(self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.factors.scale.to_le_bytes());
+        bytes.extend(self.factors.lift.to_le_bytes());
+        bytes.extend(self.codes.iter().map(|code| *code as u8));
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn connect(codes: &BuildCodes, adjacency: &mut Adjacency, entry: u32,
         if is_reached(&reached, node) {
             continue;
         }
-        beam.search(codes, adjacency, entry, &codes.row(node));
+        beam.search(codes, adjacency, &[entry], &codes.row(node));
         beam.expanded.sort_unstable();
         let near = || beam.expanded.iter().map(|candidate| candidate.node());
         match near().find(|near| adjacency.neighbours(*near).len() < DEGREE) {

@@ -44,6 +44,14 @@ impl Edges {
         &self.neighbours[start..start + usize::from(self.degrees[node as usize])]
     }
 
+    /// Asks for the memory of a list that is read soon.
+    #[inline]
+    pub(super) fn touch(&self, node: u32) {
+        let places = &self.neighbours[node as usize * DEGREE..][..DEGREE];
+        let sum = places.iter().step_by(16).fold(u32::from(self.degrees[node as usize]), |sum, place| sum ^ place);
+        std::hint::black_box(sum);
+    }
+
     /// Where a search begins: the first is near the middle of all nodes and reaches every one of them, the others are
     /// spread over the data. Empty only when there are no nodes.
     pub fn entries(&self) -> &[u32] {
@@ -53,6 +61,42 @@ impl Edges {
     /// Bytes of memory held.
     pub fn bytes(&self) -> u64 {
         (self.neighbours.capacity() * 4 + self.degrees.capacity() + self.entries.capacity() * 4) as u64
+    }
+
+    /// What [`from_bytes`](Self::from_bytes) makes the same graph of: counts of nodes and entries, the entries, and for each node
+    /// its degree and its neighbours.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(8 + self.neighbours.len() * 4 + self.degrees.len());
+        let put = |bytes: &mut Vec<u8>, numbers: &[u32]| {
+            numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+        };
+        put(&mut bytes, &[self.len() as u32, self.entries.len() as u32]);
+        put(&mut bytes, &self.entries);
+        for node in 0..self.len() as u32 {
+            bytes.push(self.degrees[node as usize]);
+            put(&mut bytes, self.neighbours(node));
+        }
+        bytes
+    }
+
+    /// `None` when the bytes are no graph.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        fn numbers(bytes: &mut &[u8], count: usize) -> Option<Vec<u32>> {
+            let (numbers, rest) = bytes.split_at_checked(count.checked_mul(4)?)?;
+            *bytes = rest;
+            Some(numbers.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
+        }
+        let mut rest = bytes;
+        let head = numbers(&mut rest, 2)?;
+        let (nodes, entries) = (head[0], head[1] as usize);
+        let mut edges = Self::with_capacity(numbers(&mut rest, entries)?, (nodes as usize).min(bytes.len()));
+        for _ in 0..nodes {
+            let (degree, after) = rest.split_first()?;
+            rest = after;
+            edges.push(&numbers(&mut rest, usize::from(*degree))?);
+        }
+        let all = edges.entries.iter().chain(&edges.neighbours);
+        (rest.is_empty() && all.into_iter().all(|node| *node < nodes)).then_some(edges)
     }
 
     pub(super) fn from_parts(neighbours: Vec<u32>, degrees: Vec<u8>, entries: Vec<u32>) -> Self {

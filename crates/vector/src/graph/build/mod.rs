@@ -21,6 +21,7 @@ mod codes;
 mod connect;
 mod edges;
 mod grow;
+mod link;
 mod order;
 mod parallel;
 mod prune;
@@ -31,7 +32,10 @@ use std::ops::ControlFlow;
 use adjacency::Adjacency;
 use batch::{Target, Worker};
 pub use codes::BuildCodes;
+pub(crate) use codes::Row;
 pub use edges::Edges;
+pub(crate) use link::{Choice, Guest, List, MET_MAX, Met, choose, keep_connected, meet};
+pub(crate) use order::scatter;
 
 /// Greatest number of neighbours: one block of the fast scan.
 pub const DEGREE: usize = nuthatch_distance::BLOCK_ROWS;

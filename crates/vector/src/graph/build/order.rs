@@ -20,7 +20,7 @@ pub(super) fn insertion_order(rows: Vec<u32>, seed: u64) -> Vec<u32> {
 }
 
 /// Two numbers mixed to 32 bits that look random: the finaliser of splitmix64 (Steele, Lea, Flood 2014).
-pub(super) fn scatter(a: u32, b: u32) -> u32 {
+pub(crate) fn scatter(a: u32, b: u32) -> u32 {
     let mut z = (u64::from(a) << 32 | u64::from(b)).wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
