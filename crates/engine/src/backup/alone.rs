@@ -21,7 +21,7 @@ pub(crate) fn copy_rows(database: &Database, place: &Path, beside: &Path) -> Res
     let (shared, tenant) = (&database.inner.shared, &database.tenant);
     std::fs::create_dir_all(beside).map_err(|error| Error::io(beside, &error))?;
     let copy = stores::for_copy(beside)?;
-    let snapshot = shared.owned_snapshot()?;
+    let snapshot = shared.store.owned_snapshot()?;
     let extent = if tenant.is_default() { Extent::Everything } else { tenant.extent() };
     if !tenant.is_default() {
         let mut batch = Batch::new();

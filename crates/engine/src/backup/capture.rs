@@ -182,14 +182,14 @@ struct Pinned<'s>(&'s Runtime);
 
 impl<'s> Pinned<'s> {
     fn new(shared: &'s Runtime) -> Self {
-        shared.log_pins.fetch_add(1, Ordering::SeqCst);
+        shared.background.log_pins.fetch_add(1, Ordering::SeqCst);
         Self(shared)
     }
 }
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        self.0.log_pins.fetch_sub(1, Ordering::SeqCst);
+        self.0.background.log_pins.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

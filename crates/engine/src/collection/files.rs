@@ -13,7 +13,7 @@ impl Collection {
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
     pub fn remove_files(&self, path: &str) -> Result<u64> {
         self.core.check_open()?;
-        let files = self.core.file_entries(&*self.core.shared, path)?;
+        let files = self.core.file_entries(&self.core.shared.store, path)?;
         for chunk in files.chunks(64) {
             let set = WriteSet {
                 deletes: chunk.iter().flat_map(|(path, entry)| entry.ids(path)).collect(),

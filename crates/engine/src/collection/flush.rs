@@ -29,7 +29,7 @@ impl Core {
     /// Forgets changes that all indexes have applied.
     pub(crate) fn trim(&self) -> Result<()> {
         let Some(applied) = self.applied() else { return Ok(()) }; // a rebuild decides
-        if applied > 0 && self.shared.log_pins.load(Ordering::SeqCst) == 0 {
+        if applied > 0 && self.shared.background.log_pins.load(Ordering::SeqCst) == 0 {
             let mut batch = Batch::new();
             trim_changes(&mut batch, self.shard, applied);
             self.shared.write(batch)?;
@@ -44,7 +44,9 @@ impl Core {
         let mut throttle = Throttle::default();
         let go_on = &mut || {
             throttle.rest(&self.shared, &|| false);
-            !self.shared.is_stopping() && !self.is_dropped() && !self.optimize_wanted.load(Ordering::SeqCst)
+            !self.shared.background.is_stopping()
+                && !self.is_dropped()
+                && !self.upkeep.optimize_wanted.load(Ordering::SeqCst)
         };
         match view.segments.iter().try_for_each(|view| view.segment.read_ahead(go_on)) {
             // A search that comes by notes the damage.

@@ -36,7 +36,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_segment::BlockCache;
@@ -120,22 +120,44 @@ pub(crate) struct Core {
     pub indexes: Vec<Arc<dyn DerivedIndex>>,
     pub index_work: IndexWork,
     pub embedder: RwLock<EmbedderChoice>,
-    /// Someone waits until everything is indexed.
-    pub flush_wanted: std::sync::atomic::AtomicBool,
-    /// Someone waits until there is nothing left to merge.
-    pub optimize_wanted: std::sync::atomic::AtomicBool,
-    /// The last change when background work last looked whether anything was written.
-    pub sequence_seen: std::sync::atomic::AtomicU64,
+    pub upkeep: Upkeep,
+    pub late: LateVectors,
     /// A dropped collection refuses everything.
-    pub dropped: std::sync::atomic::AtomicBool,
-    /// A call came in since the last check whether the collection may be closed.
-    pub used: std::sync::atomic::AtomicBool,
+    pub dropped: AtomicBool,
     pub row_length: RowLength,
+}
+
+/// What background work is asked to do for a collection, and whether anybody uses it.
+pub(crate) struct Upkeep {
+    /// Someone waits until everything is indexed.
+    pub flush_wanted: AtomicBool,
+    /// Someone waits until there is nothing left to merge.
+    pub optimize_wanted: AtomicBool,
+    /// The last change when background work last looked whether anything was written.
+    pub sequence_seen: AtomicU64,
+    /// A call came in since the last check whether the collection may be closed.
+    pub used: AtomicBool,
+}
+
+impl Default for Upkeep {
+    fn default() -> Self {
+        Self {
+            flush_wanted: AtomicBool::new(false),
+            optimize_wanted: AtomicBool::new(false),
+            sequence_seen: AtomicU64::new(u64::MAX),
+            used: AtomicBool::new(true),
+        }
+    }
+}
+
+/// Vectors that are made after their records were written.
+#[derive(Default)]
+pub(crate) struct LateVectors {
     /// Held exclusively while late vectors give rows new numbers; a writer that refers to rows by number holds it
     /// shared until it has written.
     pub renumbering: RwLock<()>,
     /// The row after which the next vectors are made, so that a text that fails holds up no other.
-    pub embedded_upto: std::sync::atomic::AtomicU64,
+    pub embedded_upto: AtomicU64,
 }
 
 /// What only the writer changes.
@@ -261,7 +283,7 @@ impl Collection {
         let started = Instant::now();
         let left = || timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
         let core = &self.core;
-        core.optimize_wanted.store(core.shared.options.background, Ordering::SeqCst);
+        core.upkeep.optimize_wanted.store(core.shared.options.background, Ordering::SeqCst);
         if !self.wait_until_indexed(timeout)? {
             return Ok(false);
         }
@@ -269,25 +291,25 @@ impl Collection {
             while core.merge(Eagerness::All)? {}
             return Ok(true);
         }
-        core.optimize_wanted.store(true, Ordering::SeqCst);
+        core.upkeep.optimize_wanted.store(true, Ordering::SeqCst);
         let mut wakes = true;
         loop {
             // Not on every report: a worker that finds nothing to do reports that, too, and would wake itself for ever.
             if wakes {
-                core.shared.wake_maintenance();
+                core.shared.background.wake();
             }
             core.check_open()?;
-            if !core.optimize_wanted.load(Ordering::SeqCst) {
+            if !core.upkeep.optimize_wanted.load(Ordering::SeqCst) {
                 return Ok(true);
             }
-            let mut signal = core.shared.signal.lock();
+            let mut signal = core.shared.background.signal.lock();
             if let Some(error) = signal.merge_error.take() {
                 return Err(error);
             }
             if left().is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
-            wakes = core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50)).timed_out();
+            wakes = core.shared.background.relieved.wait_for(&mut signal, Duration::from_millis(50)).timed_out();
         }
     }
 
@@ -306,24 +328,24 @@ impl Collection {
         let mut wakes = true;
         let outcome = loop {
             // Every time round: another waiter may have taken it back.
-            core.flush_wanted.store(true, Ordering::SeqCst);
+            core.upkeep.flush_wanted.store(true, Ordering::SeqCst);
             if wakes {
-                core.shared.wake_maintenance();
+                core.shared.background.wake();
             }
             core.check_open()?;
             if core.applied().is_some_and(|applied| applied >= target) {
                 break Ok(true);
             }
-            let mut signal = core.shared.signal.lock();
+            let mut signal = core.shared.background.signal.lock();
             if let Some(error) = signal.seal_error.take() {
                 break Err(error);
             }
             if timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
                 break Ok(false);
             }
-            wakes = core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50)).timed_out();
+            wakes = core.shared.background.relieved.wait_for(&mut signal, Duration::from_millis(50)).timed_out();
         };
-        core.flush_wanted.store(false, Ordering::SeqCst);
+        core.upkeep.flush_wanted.store(false, Ordering::SeqCst);
         outcome
     }
 }
@@ -336,13 +358,13 @@ impl Core {
     /// Nothing was written since this was asked last.
     pub(crate) fn is_idle(&self) -> bool {
         let now = self.state.read().sequence;
-        self.sequence_seen.swap(now, Ordering::SeqCst) == now
+        self.upkeep.sequence_seen.swap(now, Ordering::SeqCst) == now
     }
 
     pub(crate) fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
+        if !self.upkeep.used.load(Ordering::Relaxed) {
+            self.upkeep.used.store(true, Ordering::Relaxed);
         }
         if self.is_dropped() {
             return Err(Error::dropped(What::Collection, &self.name));
@@ -425,9 +447,9 @@ impl Indexed for Core {
 
     fn is_waited_for(&self) -> bool {
         !self.shared.options.background
-            || self.flush_wanted.load(Ordering::SeqCst)
-            || self.optimize_wanted.load(Ordering::SeqCst)
-            || self.shared.sealer_priority.is_wanted()
-            || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
+            || self.upkeep.flush_wanted.load(Ordering::SeqCst)
+            || self.upkeep.optimize_wanted.load(Ordering::SeqCst)
+            || self.shared.background.sealer_priority.is_wanted()
+            || self.shared.fresh_bytes() * 2 > self.shared.memory.budget.fresh_bytes
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::Result;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::pending::{self, Pending};
-use crate::collection::{Core, Writer};
+use crate::collection::{Core, LateVectors, Upkeep, Writer};
 use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::embedder::EmbedderChoice;
 use crate::index::{DerivedIndex, IndexWork, Indexed, Reach, Replayed, is_damage};
@@ -48,7 +48,7 @@ impl Core {
         }
         let core = Self {
             shared: shared.clone(),
-            cache: shared.cache_of(tenant.number),
+            cache: shared.memory.cache_of(tenant.number),
             tenant,
             shard,
             name: meta.name.clone(),
@@ -58,15 +58,11 @@ impl Core {
             state: RwLock::new(State::default()),
             indexes,
             index_work: IndexWork::default(),
-            optimize_wanted: false.into(),
-            sequence_seen: u64::MAX.into(),
             embedder: RwLock::new(embedder),
+            upkeep: Upkeep::default(),
+            late: LateVectors::default(),
             dropped: false.into(),
-            used: true.into(),
-            flush_wanted: false.into(),
             row_length: RowLength::default(),
-            renumbering: RwLock::default(),
-            embedded_upto: 0.into(),
         };
         let mut state = core.load(&counters)?;
         core.replay(&mut state, &counters)?;

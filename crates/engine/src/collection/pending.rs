@@ -101,11 +101,11 @@ impl Collection {
                 let stop = AtomicBool::new(false);
                 core.embed_lot(&mut |embedder, texts| embed_texts(&**embedder, texts, &stop))?;
             } else {
-                let mut signal = core.shared.signal.lock();
+                let mut signal = core.shared.background.signal.lock();
                 if let Some(error) = signal.embed_error.take() {
                     return Err(error);
                 }
-                core.shared.relieved.wait_for(&mut signal, LOOK_EVERY);
+                core.shared.background.relieved.wait_for(&mut signal, LOOK_EVERY);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(is_done());
@@ -157,7 +157,7 @@ impl Core {
         let Some(embedder) = self.embedder_alone()? else { return Ok(false) };
         let Some(lot) = self.next_lot()? else { return Ok(false) };
         let Lot { rows, records, void, last } = lot;
-        self.embedded_upto.store(last + 1, Ordering::SeqCst);
+        self.late.embedded_upto.store(last + 1, Ordering::SeqCst);
         self.forget_todo(&void)?;
         let texts: Vec<String> = records.iter().map(|record| record.text_to_embed().unwrap_or_default()).collect();
         let vectors = embed(&embedder, &texts)?;
@@ -170,14 +170,14 @@ impl Core {
             }
         }
         // No sync: a vector that is lost takes the end of its to-do row along.
-        let _alone = self.renumbering.write();
+        let _alone = self.late.renumbering.write();
         self.apply(set, Durability::Os, &Call::default())?;
         Ok(true)
     }
 
     /// The next rows that wait, after those that were tried last.
     fn next_lot(&self) -> Result<Option<Lot>> {
-        let upto = self.embedded_upto.load(Ordering::SeqCst);
+        let upto = self.late.embedded_upto.load(Ordering::SeqCst);
         let rows: Vec<u64> = {
             let pending = &self.writer.lock().pending;
             let mut later = pending.iter();
@@ -222,7 +222,7 @@ impl Core {
         if rows.is_empty() {
             return Ok(());
         }
-        let _commit = self.shared.commit.read();
+        let _commit = self.shared.store.commit.read();
         let mut writer = self.writer.lock();
         self.check_open()?;
         let mut batch = Batch::new();

@@ -20,7 +20,7 @@ pub(crate) struct ReadSource<'p> {
 
 impl Core {
     pub(crate) fn live(&self) -> ReadSource<'_> {
-        ReadSource { state: &self.state, reader: &*self.shared, waits: &FOREVER }
+        ReadSource { state: &self.state, reader: &self.shared.store, waits: &FOREVER }
     }
 
     /// A dropped collection can still be read as of before.

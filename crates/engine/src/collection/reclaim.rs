@@ -29,7 +29,7 @@ impl Collection {
         let mut deleted = Deleted::default();
         let mut from = self.core.shard.key(prefix.as_bytes());
         loop {
-            let _rows = self.core.renumbering.read();
+            let _rows = self.core.late.renumbering.read();
             let (deletes, deletes_if, next) = self.core.ids_from(&from, prefix)?;
             if !deletes.is_empty() {
                 let set = WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() };

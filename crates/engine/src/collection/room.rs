@@ -25,7 +25,7 @@ pub(crate) fn reserve_for_batch<'s>(shared: &'s Runtime, cores: &[&Core], bytes:
 
 impl Core {
     fn fresh_is_over(&self) -> bool {
-        self.shared.fresh_bytes() > self.shared.budget.fresh_bytes
+        self.shared.fresh_bytes() > self.shared.memory.budget.fresh_bytes
             || self.state.read().fresh_rows() > 2 * self.shared.options.fresh_rows_max
     }
 
@@ -39,17 +39,17 @@ impl Core {
             return shared.flush();
         }
         let deadline = Instant::now() + ROOM_WAIT_MAX;
-        let _waiting = shared.sealer_priority.wait();
-        let mut signal = shared.signal.lock();
+        let _waiting = shared.background.sealer_priority.wait();
+        let mut signal = shared.background.signal.lock();
         let mut wakes = true;
         loop {
             // Not whenever there is news: the merging thread tells that it found nothing to do, and the two of them would take the
             // processors from the one that seals.
             if wakes {
                 signal.wakes += 1;
-                shared.woken.notify_all();
+                shared.background.woken.notify_all();
             }
-            wakes = shared.relieved.wait_for(&mut signal, Duration::from_millis(200)).timed_out();
+            wakes = shared.background.relieved.wait_for(&mut signal, Duration::from_millis(200)).timed_out();
             if let Some(error) = &signal.seal_error {
                 return Err(error.clone());
             }
@@ -65,20 +65,20 @@ impl Core {
                         "{} bytes of new rows wait for an index, more than their share of {} bytes of the memory \
                         budget, because indexing does not keep up; raise memory_budget or write more slowly",
                         shared.fresh_bytes(),
-                        shared.budget.fresh_bytes
+                        shared.memory.budget.fresh_bytes
                     ),
                 ));
             }
-            signal = shared.signal.lock();
+            signal = shared.background.signal.lock();
         }
     }
 
     /// Tells maintenance when the fresh rows are worth sealing.
     pub(crate) fn wake_maintenance_if_due(&self) {
-        if self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
+        if self.shared.fresh_bytes() * 2 > self.shared.memory.budget.fresh_bytes
             || self.state.read().fresh_rows() >= self.shared.options.fresh_rows_max
         {
-            self.shared.wake_maintenance();
+            self.shared.background.wake();
         }
     }
 }

@@ -148,7 +148,7 @@ impl Core {
     /// buffers take up to half.
     fn is_larger_than_the_cache(&self, vector_bytes: usize) -> bool {
         let rows = self.state.read().rows_shown();
-        rows.saturating_mul(vector_bytes as u64) > self.shared.budget.store.cache_bytes as u64 / 2
+        rows.saturating_mul(vector_bytes as u64) > self.shared.memory.budget.store.cache_bytes as u64 / 2
     }
 }
 

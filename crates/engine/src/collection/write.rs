@@ -103,7 +103,7 @@ impl Collection {
     pub fn delete_where(&self, filter: &str) -> Result<Deleted> {
         let mut deleted = Deleted::default();
         loop {
-            let _rows = self.core.renumbering.read();
+            let _rows = self.core.late.renumbering.read();
             // In chunks, so that deleting millions of rows does not build one batch of millions of operations.
             let matching = self.ids_matching(filter, 10_000)?;
             if matching.is_empty() {
@@ -142,13 +142,13 @@ impl Core {
         self.prepare(&mut set, call)?;
         let memory = reserve(set.bytes())?;
         let done = {
-            let _commit = self.shared.commit.read();
+            let _commit = self.shared.store.commit.read();
             let mut writer = self.writer.lock();
             self.check_open()?;
             let mut batch = Batch::new();
             let planned = self.plan(&writer, set, &mut batch, call)?;
             debug_assert!(self.tenant.owns(&batch), "each key begins with the number of its tenant");
-            let reserved = self.tenant.reserve(&*self.shared, planned.delta(&writer))?;
+            let reserved = self.tenant.reserve(&self.shared.store, planned.delta(&writer))?;
             let position = if batch.is_empty() { None } else { Some(self.shared.write(batch)?) };
             reserved.keep();
             (position, self.show(&mut writer, planned)?)

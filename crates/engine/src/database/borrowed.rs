@@ -86,7 +86,7 @@ impl Registry {
     /// Closes the collections that no caller holds and that had no call since the last check.
     pub(crate) fn let_unused_go(&self) {
         for core in self.open_collections() {
-            if !core.used.swap(false, Ordering::Relaxed) {
+            if !core.upkeep.used.swap(false, Ordering::Relaxed) {
                 self.let_go(core);
             }
         }
@@ -98,7 +98,8 @@ impl Registry {
 /// collection which embeds should not do so for now is remembered nowhere else.
 fn may_be_closed(core: &Core) -> bool {
     let is_muted = matches!(*core.embedder.read(), EmbedderChoice::None) && core.descriptor().meta.embeds;
-    let is_wanted = core.flush_wanted.load(Ordering::SeqCst) || core.optimize_wanted.load(Ordering::SeqCst);
+    let is_wanted =
+        core.upkeep.flush_wanted.load(Ordering::SeqCst) || core.upkeep.optimize_wanted.load(Ordering::SeqCst);
     let state = core.state.read();
     // What waits for its vector is looked for at the next opening of the folder alone.
     let is_pending = state.vectors.if_any().is_some() && core.embeds_later().unwrap_or(false);

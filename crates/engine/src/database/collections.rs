@@ -85,8 +85,8 @@ impl Database {
                 continue;
             }
             // Dropped since the names were listed.
-            let Some(meta) = meta::read::<Meta>(&**shared, &meta_key(self.tenant.number, &name))? else { continue };
-            infos.push(CollectionInfo::of_closed(&**shared, &shared.folder, self.tenant.shard(meta.id), meta)?);
+            let Some(meta) = meta::read::<Meta>(&shared.store, &meta_key(self.tenant.number, &name))? else { continue };
+            infos.push(CollectionInfo::of_closed(&shared.store, &shared.folder, self.tenant.shard(meta.id), meta)?);
         }
         Ok(infos)
     }
@@ -108,7 +108,7 @@ impl Database {
         }
         let _merging = open.as_ref().map(|core| core.index_work.merging.lock());
         let _work = open.as_ref().map(|core| core.index_work.work.lock());
-        let commit = shared.commit.write();
+        let commit = shared.store.commit.write();
         let _writer = open.as_ref().map(|core| core.writer.lock());
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, meta_key(tenant.number, name));
@@ -116,13 +116,13 @@ impl Database {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
         self.call.sign(&mut batch, Outcome { dropped: 1, ..Outcome::default() });
-        let counters: Counters = meta::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
-        let freed = tenant.reserve(&**shared, Delta::freeing(counters.all_vectors(), counters.bytes))?;
+        let counters: Counters = meta::read(&shared.store, &shard.key(COUNTERS))?.unwrap_or_default();
+        let freed = tenant.reserve(&shared.store, Delta::freeing(counters.all_vectors(), counters.bytes))?;
         let position = shared.write(batch)?;
         freed.keep();
         drop(commit);
         shared.make_durable(position, Durability::Commit)?;
-        shared.shrunk.store(true, Ordering::SeqCst);
+        shared.background.shrunk.store(true, Ordering::SeqCst);
         let folder = shared.folder.index(shard.tenant, meta.id);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
@@ -149,7 +149,7 @@ impl Registry {
         self.collections.lock().insert(tenant.number, name, core.clone());
         self.shared.fit();
         if !core.state.read().degraded().is_empty() {
-            self.shared.wake_maintenance();
+            self.shared.background.wake();
         }
         Ok(core)
     }

@@ -70,7 +70,7 @@ impl Database {
                     cut.batches_after
                 )
             }));
-            let mut found = shared.noticed.clone();
+            let mut found = shared.store.noticed.clone();
             found.extend(upkeep.map_or(Ok(Vec::new()), Upkeep::verify)?);
             found.dedup_by(|a, b| a.path == b.path);
             for damage in found {

@@ -40,9 +40,9 @@ fn run(registry: &Registry) {
     let mut failed = false;
     loop {
         {
-            let mut signal = shared.signal.lock();
+            let mut signal = shared.background.signal.lock();
             let until = Instant::now() + if failed { AFTER_FAILURE } else { ROUND };
-            while !signal.stop && !shared.woken.wait_until(&mut signal, until).timed_out() {}
+            while !signal.stop && !shared.background.woken.wait_until(&mut signal, until).timed_out() {}
             if signal.stop {
                 return;
             }
@@ -50,8 +50,8 @@ fn run(registry: &Registry) {
         let outcome = round(registry, &mut asleep, &mut recent);
         recent.rest();
         failed = outcome.is_err();
-        shared.signal.lock().embed_error = outcome.err();
-        shared.relieved.notify_all();
+        shared.background.signal.lock().embed_error = outcome.err();
+        shared.background.relieved.notify_all();
     }
 }
 
@@ -65,7 +65,7 @@ fn round(registry: &Registry, asleep: &mut Option<VecDeque<Shard>>, recent: &mut
     loop {
         let mut outcome = Ok(false);
         for core in registry.open_collections() {
-            if shared.is_stopping() {
+            if shared.background.is_stopping() {
                 return Ok(());
             }
             let did = lot(shared, &core, recent);
@@ -79,17 +79,17 @@ fn round(registry: &Registry, asleep: &mut Option<VecDeque<Shard>>, recent: &mut
         }
         let Some(shard) = asleep.pop_front() else { return Ok(()) };
         let Some(core) = registry.core_of(shard)? else { continue };
-        while !shared.is_stopping() && lot(shared, &core, recent)? {}
+        while !shared.background.is_stopping() && lot(shared, &core, recent)? {}
         registry.let_go(core);
     }
 }
 
 fn lot(shared: &Runtime, core: &Core, recent: &mut Recent) -> Result<bool> {
-    let stop = &shared.stopping;
+    let stop = &shared.background.stopping;
     let did = core.embed_lot(&mut |embedder, texts| recent.embed(embedder, texts, stop));
-    shared.relieved.notify_all();
+    shared.background.relieved.notify_all();
     match did {
-        Err(_) if shared.is_stopping() || core.is_dropped() => Ok(false),
+        Err(_) if shared.background.is_stopping() || core.is_dropped() => Ok(false),
         Err(error) => {
             // Waiters of every tenant may be told, so none of another tenant's names may be in it.
             let message = match core.tenant.is_default() {
@@ -107,8 +107,8 @@ impl Registry {
     fn shards_with_todo(&self) -> Result<VecDeque<Shard>> {
         let mut found = VecDeque::new();
         let mut from = Vec::new();
-        while let Some(shard) = first_shard(&*self.shared, Table::Catalog, &from, &[])? {
-            if has_todo_rows(&*self.shared, shard)? {
+        while let Some(shard) = first_shard(&self.shared.store, Table::Catalog, &from, &[])? {
+            if has_todo_rows(&self.shared.store, shard)? {
                 found.push_back(shard);
             }
             from = shard.end();
@@ -129,7 +129,7 @@ impl Registry {
                 self.tenant_of(&name, &record)
             }
         };
-        let metas: Vec<(String, Meta)> = listed(&*self.shared, &meta_key(shard.tenant, ""))?;
+        let metas: Vec<(String, Meta)> = listed(&self.shared.store, &meta_key(shard.tenant, ""))?;
         let Some((name, _)) = metas.into_iter().find(|(_, meta)| meta.id == shard.collection) else { return Ok(None) };
         match self.existing_core(&tenant, &name) {
             Ok(core) => Ok(Some(core).filter(|core| core.shard == shard)),

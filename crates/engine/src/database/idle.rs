@@ -46,7 +46,7 @@ impl Idle {
             (self.latest, self.written) = (latest, Instant::now());
         }
         if self.written.elapsed() >= TIDY_AFTER && self.tidied != Some(latest) {
-            let wanted = shared.shrunk.swap(false, Ordering::SeqCst);
+            let wanted = shared.background.shrunk.swap(false, Ordering::SeqCst);
             if let Some(upkeep) = shared.store()?.upkeep()
                 && upkeep.tidy(wanted)?
             {
@@ -61,13 +61,14 @@ impl Idle {
             self.used = Instant::now();
         }
         let idle = self.used.elapsed() >= RELEASE_AFTER && self.released.is_none_or(|when| when < self.used);
-        let pressed = self.released.is_none_or(|when| when.elapsed() >= PRESSED_EVERY) && shared.gauge.read().memory;
+        let pressed =
+            self.released.is_none_or(|when| when.elapsed() >= PRESSED_EVERY) && shared.background.gauge.read().memory;
         if self.unused.elapsed() >= RELEASE_AFTER {
             registry.let_unused_go();
             self.unused = Instant::now();
         }
         if self.aged.elapsed() >= AGED_EVERY {
-            shared.cache.age();
+            shared.memory.cache.age();
             self.aged = Instant::now();
         }
         if idle || pressed {

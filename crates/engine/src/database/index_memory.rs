@@ -19,14 +19,14 @@ impl Registry {
     pub(crate) fn fit_into(&self, share: u64, lendable: u64) {
         let mut over = self.resident_bytes().saturating_sub(share);
         if over > 0 {
-            self.close_while(|core| !core.used.load(Ordering::Relaxed), 0);
+            self.close_while(|core| !core.upkeep.used.load(Ordering::Relaxed), 0);
             over = self.resident_bytes().saturating_sub(share);
         }
         if over > lendable {
             self.close_while(|_| true, share + lendable);
             over = self.resident_bytes().saturating_sub(share);
         }
-        self.shared.index_memory_over_bytes.store(over, Ordering::Relaxed);
+        self.shared.memory.index_over_bytes.store(over, Ordering::Relaxed);
     }
 
     /// Bytes that the indexes of open collections hold, outside of the caches.
@@ -71,20 +71,20 @@ mod tests {
         let held = db.existing_collection("b").unwrap();
         let bytes = registry.resident_bytes();
         assert!(bytes > 0);
-        let cache = shared.budget.block_cache_bytes;
+        let cache = shared.memory.budget.block_cache_bytes;
         let fit_into = |share, lendable| {
             registry.fit_into(share, lendable);
-            shared.fit_cache();
-            cache - shared.cache.capacity_bytes()
+            shared.memory.fit_cache();
+            cache - shared.memory.cache.capacity_bytes()
         };
         assert_eq!(fit_into(bytes, bytes), 0);
         assert_eq!((fit_into(bytes / 2, bytes), registry.open_collections().len()), (bytes.div_ceil(2), 3));
         let left = fit_into(0, 750);
         let open: Vec<String> = registry.open_collections().iter().map(|core| core.name.clone()).collect();
         assert_eq!((open, left), (vec!["b".to_string()], registry.resident_bytes()));
-        shared.index_memory_over_bytes.store(2 * cache, Ordering::Relaxed);
-        shared.fit_cache();
-        assert_eq!(shared.cache.capacity_bytes(), cache / 4, "it keeps a quarter");
+        shared.memory.index_over_bytes.store(2 * cache, Ordering::Relaxed);
+        shared.memory.fit_cache();
+        assert_eq!(shared.memory.cache.capacity_bytes(), cache / 4, "it keeps a quarter");
         assert_eq!(held.row_count().unwrap(), 20);
         assert_eq!(db.existing_collection("a").unwrap().row_count().unwrap(), 20);
     }

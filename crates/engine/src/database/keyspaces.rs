@@ -66,12 +66,12 @@ impl Database {
         let Some(meta) = catalog::read::<KeyspaceMeta>(&*shared.store()?, &key)? else { return Ok(false) };
         kind.check(name, meta.kind)?;
         let position = {
-            let _commit = shared.commit.write();
+            let _commit = shared.store.commit.write();
             if let Some(space) = registry.spaces.lock().remove(tenant.number, name) {
                 space.dropped.store(true, Ordering::SeqCst);
             }
             let shard = tenant.shard(meta.id);
-            let counters: Counters = catalog::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
+            let counters: Counters = catalog::read(&shared.store, &shard.key(COUNTERS))?.unwrap_or_default();
             let mut batch = Batch::new();
             batch.delete(Table::Catalog, key);
             batch.delete(Table::Catalog, shard.key(COUNTERS));
@@ -79,12 +79,12 @@ impl Database {
                 batch.delete_range(table, shard.prefix().to_vec(), shard.end());
             }
             self.call.sign(&mut batch, Outcome { dropped: 1, ..Outcome::default() });
-            let freed = tenant.reserve(&**shared, Delta::freeing(0, counters.bytes))?;
+            let freed = tenant.reserve(&shared.store, Delta::freeing(0, counters.bytes))?;
             let position = shared.write(batch)?;
             freed.keep();
             position
         };
-        shared.shrunk.store(true, Ordering::SeqCst);
+        shared.background.shrunk.store(true, Ordering::SeqCst);
         shared.make_durable(position, Durability::Commit)?;
         Ok(true)
     }
@@ -154,7 +154,7 @@ impl Registry {
         let (mut from, to) = extent.bounds();
         let names: HashMap<u32, String> =
             records(&*self.shared.store()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
-        while let Some(shard) = first_shard(&*self.shared, Table::Expiry, &from, &to)? {
+        while let Some(shard) = first_shard(&self.shared.store, Table::Expiry, &from, &to)? {
             from = shard.end();
             let Some(tenant) = self.tenant_numbered(shard.tenant, &names)? else { continue };
             if let Some(found) = self.keyspaces(shard.tenant)?.into_iter().find(|listed| listed.shard == shard) {

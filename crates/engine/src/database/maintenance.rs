@@ -49,7 +49,7 @@ fn run(registry: &Registry, job: &Job) {
     let shared = &registry.shared;
     yield_to_others();
     if job.sweeps {
-        shared.sealer_priority.seal_here();
+        shared.background.sealer_priority.seal_here();
     }
     let (mut failed, mut seen) = (false, 0);
     // Keys that expired while the folder was closed.
@@ -57,11 +57,11 @@ fn run(registry: &Registry, job: &Job) {
     let mut idle = Idle::default();
     loop {
         {
-            let mut signal = shared.signal.lock();
+            let mut signal = shared.background.signal.lock();
             let until = Instant::now() + if failed { AFTER_FAILURE } else { ROUND };
             while !signal.stop
                 && (failed || signal.wakes == seen)
-                && !shared.woken.wait_until(&mut signal, until).timed_out()
+                && !shared.background.woken.wait_until(&mut signal, until).timed_out()
             {}
             if signal.stop {
                 return;
@@ -82,8 +82,8 @@ fn run(registry: &Registry, job: &Job) {
             outcome = outcome.and_then(|()| idle.look(registry));
         }
         failed = outcome.is_err();
-        *(job.error)(&mut shared.signal.lock()) = outcome.err();
-        shared.relieved.notify_all();
+        *(job.error)(&mut shared.background.signal.lock()) = outcome.err();
+        shared.background.relieved.notify_all();
     }
 }
 
@@ -91,7 +91,7 @@ fn run(registry: &Registry, job: &Job) {
 fn round(registry: &Registry, work: fn(&Runtime, &Core) -> Result<()>) -> Result<()> {
     let mut outcome = Ok(());
     for core in registry.open_collections() {
-        if registry.shared.is_stopping() {
+        if registry.shared.background.is_stopping() {
             break;
         }
         if let Err(error) = work(&registry.shared, &core) {
@@ -113,7 +113,7 @@ fn seal(shared: &Runtime, core: &Core) -> Result<()> {
     if is_due(shared, core) {
         core.flush()?;
         shared.store()?.upkeep().map_or(Ok(()), Upkeep::record_checksums)?;
-        shared.wake_maintenance(); // there may be something to merge
+        shared.background.wake(); // there may be something to merge
     }
     Ok(())
 }
@@ -122,7 +122,7 @@ fn merge(shared: &Runtime, core: &Core) -> Result<()> {
     close_retired(core);
     core.read_graphs_ahead()?;
     loop {
-        let wanted = core.optimize_wanted.load(Ordering::SeqCst);
+        let wanted = core.upkeep.optimize_wanted.load(Ordering::SeqCst);
         let eagerness = match wanted {
             true => Eagerness::All,
             false if core.is_idle() => Eagerness::Idle,
@@ -130,24 +130,24 @@ fn merge(shared: &Runtime, core: &Core) -> Result<()> {
         };
         match core.merge(eagerness) {
             Ok(true) => {
-                shared.relieved.notify_all();
+                shared.background.relieved.notify_all();
             }
             Ok(false) => {
                 if wanted {
-                    core.optimize_wanted.store(false, Ordering::SeqCst);
+                    core.upkeep.optimize_wanted.store(false, Ordering::SeqCst);
                 }
                 return Ok(());
             }
             // It was told to stop, by a close, a drop or damage, and goes on where it was when it is opened again.
-            Err(_) if shared.is_stopping() || core.is_dropped() || !core.is_sound(SEGMENTS) => return Ok(()),
+            Err(_) if shared.background.is_stopping() || core.is_dropped() || !core.is_sound(SEGMENTS) => return Ok(()),
             Err(error) => return Err(error),
         }
     }
 }
 
 fn is_due(shared: &Runtime, core: &Core) -> bool {
-    let half_full = shared.fresh_bytes() * 2 > shared.budget.fresh_bytes;
-    let wanted = core.flush_wanted.load(Ordering::SeqCst);
+    let half_full = shared.fresh_bytes() * 2 > shared.memory.budget.fresh_bytes;
+    let wanted = core.upkeep.flush_wanted.load(Ordering::SeqCst);
     let state = core.state.read();
     wanted || state.fresh_rows() >= shared.options.fresh_rows_max || half_full && state.fresh_bytes() > 0
 }
@@ -167,7 +167,7 @@ mod tests {
         let notes = db.collection("notes", options).unwrap();
         let shared = &db.inner.shared;
         let write = |id: usize| notes.upsert(vec![Record::new(id.to_string()).vector(vec![1.0, 2.0])]).unwrap();
-        let wakes = || shared.signal.lock().wakes;
+        let wakes = || shared.background.signal.lock().wakes;
         let sealing = notes.core.index_work.work.lock();
         for id in 0..9 {
             write(id);

@@ -23,15 +23,15 @@ impl Registry {
         let mut batch = Batch::new();
         let mut lasts: BTreeMap<u32, u32> = BTreeMap::new();
         let mut from = Vec::new();
-        while let Some(shard) = first_shard(&*self.shared, Table::Kv, &from, &[])? {
+        while let Some(shard) = first_shard(&self.shared.store, Table::Kv, &from, &[])? {
             from = shard.end();
             if !self.keyspaces(shard.tenant)?.iter().any(|known| known.shard == shard) {
                 let name = format!("recovered-{}", shard.collection);
-                let kind = if graph::looks_like_one(&*self.shared, shard)? { Kind::Graph } else { Kind::Plain };
+                let kind = if graph::looks_like_one(&self.shared.store, shard)? { Kind::Graph } else { Kind::Plain };
                 let meta = KeyspaceMeta::new(shard.collection, kind);
                 batch.put(Table::Catalog, keyspace_key(shard.tenant, &name), catalog::encode(&meta));
             }
-            let last = lasts.entry(shard.tenant).or_insert(catalog::last_id(&*self.shared, shard.tenant)?);
+            let last = lasts.entry(shard.tenant).or_insert(catalog::last_id(&self.shared.store, shard.tenant)?);
             *last = shard.collection.max(*last);
         }
         lasts.into_iter().for_each(|(tenant, last)| catalog::put_last_id(&mut batch, tenant, last));
@@ -49,7 +49,7 @@ impl Registry {
         let mut mend = |key: &[u8], value: &[u8]| -> Result<()> {
             let stored = Stored::decode(value.to_vec())?;
             if let Body::Large { number, .. } = stored.body {
-                if self.shared.get(Table::Blobs, &shard.number_key(number))?.is_none() {
+                if self.shared.store.get(Table::Blobs, &shard.number_key(number))?.is_none() {
                     batch.delete(Table::Kv, key.to_vec());
                     lost += 1;
                     return self.write_when_long(&mut batch);
@@ -60,17 +60,17 @@ impl Registry {
             counters.bytes += stored.counted_bytes(Shard::suffix(key).len());
             if let Some(at) = stored.expires_at_ms {
                 let entry = [&shard.number_key(at), Shard::suffix(key)].concat();
-                if self.shared.get(Table::Expiry, &entry)?.is_none() {
+                if self.shared.store.get(Table::Expiry, &entry)?.is_none() {
                     batch.put(Table::Expiry, entry, Vec::new());
                 }
             }
             self.write_when_long(&mut batch)
         };
         until_error(
-            |visit| self.shared.scan(Table::Kv, &from, &to, Direction::Forward, visit),
+            |visit| self.shared.store.scan(Table::Kv, &from, &to, Direction::Forward, visit),
             |key, value| mend(key, value).map(ControlFlow::Continue),
         )?;
-        self.shared.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
+        self.shared.store.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
             let number = Shard::suffix(key).try_into().map(u64::from_be_bytes);
             if !number.is_ok_and(|number| referenced.contains(&number)) {
                 batch.delete(Table::Blobs, key.to_vec());

@@ -179,7 +179,7 @@ impl Database {
 impl Inner {
     fn close(&self) -> Result<()> {
         let threads = std::mem::take(&mut *self.background.lock());
-        self.shared.stop();
+        self.shared.background.stop();
         let joined = threads
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| Error::internal("a thread of background work panicked")));

@@ -69,7 +69,7 @@ impl Registry {
         }
         let outcome = self.settle();
         self.snapshots.close(); // each holds the store open
-        self.shared.close_store();
+        self.shared.store.close();
         self.collections.lock().clear();
         self.spaces.lock().clear();
         self.shared.release_folder();
@@ -82,7 +82,7 @@ impl Registry {
                 core.flush()?;
             }
         }
-        self.shared.settle()
+        self.shared.store.settle()
     }
 }
 
@@ -96,8 +96,8 @@ impl OpenCollections for Registry {
     }
 
     fn fit(&self) {
-        self.fit_into(self.shared.budget.rest_bytes, self.shared.budget.lendable_bytes());
-        self.shared.fit_cache();
+        self.fit_into(self.shared.memory.budget.rest_bytes, self.shared.memory.budget.lendable_bytes());
+        self.shared.memory.fit_cache();
     }
 }
 

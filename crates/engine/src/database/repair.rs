@@ -280,7 +280,7 @@ fn mend_todo(shard: Shard, census: &Census, todo: &mut RoaringTreemap, batch: &m
 fn mend_files(core: &Core, census: &Census, batch: &mut Batch) -> Result<u64> {
     let is_lost = |id: &String| !census.newest.contains_key(id) || census.without_their_vector.contains(id);
     let mut bytes = 0;
-    for (path, mut entry) in core.file_entries(&*core.shared, "")? {
+    for (path, mut entry) in core.file_entries(&core.shared.store, "")? {
         if entry.ids(&path).any(|id| is_lost(&id)) {
             entry.read_again();
             batch.put(Table::Files, core.shard.key(path.as_bytes()), entry.encode());

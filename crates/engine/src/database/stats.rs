@@ -142,8 +142,8 @@ impl Database {
             store_cache_bytes: store.cache_bytes,
             store_write_buffer_bytes: store.write_buffer_bytes,
             store_table_reader_bytes: store.table_reader_bytes,
-            block_cache_bytes: shared.cache.resident_bytes(),
-            answer_bytes: shared.answer_memory.held_bytes(),
+            block_cache_bytes: shared.memory.cache.resident_bytes(),
+            answer_bytes: shared.memory.answers.held_bytes(),
             embedder_bytes: shared.embedders.bytes(),
             ..MemoryStats::of(&registry.open_collections())
         };
@@ -164,12 +164,12 @@ impl Database {
     fn stats_of_tenant(&self, collections: Vec<CollectionInfo>) -> Result<Stats> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let indexes = files_below(&shared.folder.indexes_of(self.tenant.number))?;
-        let store_bytes = self.tenant.usage(&**shared)?.bytes;
+        let store_bytes = self.tenant.usage(&shared.store)?.bytes;
         let indexes_bytes = indexes.values().map(|file| file.bytes).sum();
         let total_bytes = store_bytes + indexes_bytes;
         let disk = DiskStats { store_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
         let mut memory = MemoryStats::of(&registry.open_collections_of(self.tenant.number));
-        memory.block_cache_bytes = shared.cache_of(self.tenant.number).owner_bytes();
+        memory.block_cache_bytes = shared.memory.cache_of(self.tenant.number).owner_bytes();
         memory.engine_bytes =
             memory.block_cache_bytes + memory.fresh_bytes + memory.text_index_bytes + memory.segment_bytes;
         memory.accounted_bytes = memory.engine_bytes + memory.build_bytes;
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(db.collections().unwrap(), expected);
         assert_eq!(db.stats().unwrap().collections, expected);
         assert_eq!(registry.open_collections().len(), 0);
-        assert_eq!(shared.cache.file_reads(), 0, "no index file was read");
+        assert_eq!(shared.memory.cache.file_reads(), 0, "no index file was read");
         for info in &expected {
             let of_open = db.existing_collection(&info.name).unwrap().info();
             assert_eq!(&of_open, info);

@@ -33,7 +33,7 @@ impl Database {
         let registry = self.administrator("dropping a tenant")?;
         let shared = &registry.shared;
         let _one_at_a_time = registry.dropping.lock();
-        let stored: Option<Record> = catalog::read(&**shared, &record_key(name))?;
+        let stored: Option<Record> = catalog::read(&shared.store, &record_key(name))?;
         let Some(record) = stored else { return Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)) };
         let tenant = registry.tenant_of(name, &record);
         let work = Reclaiming::begin(registry, Some(&tenant))?;
@@ -57,7 +57,7 @@ impl Database {
         let registry = self.administrator("dropping a tenant")?;
         let shared = &registry.shared;
         let mut batch = Batch::new();
-        for (name, record) in records(&**shared)?.into_iter().filter(|(_, record)| record.id != wanted) {
+        for (name, record) in records(&shared.store)?.into_iter().filter(|(_, record)| record.id != wanted) {
             let tenant = registry.tenant_of(&name, &record);
             registry.delete_tenant(&tenant, &name, record)?;
             batch.delete(Table::Catalog, record_key(&name));
@@ -104,7 +104,7 @@ impl Registry {
         let _merging: Vec<_> = cores.iter().map(|core| core.index_work.merging.lock()).collect();
         let _work: Vec<_> = cores.iter().map(|core| core.index_work.work.lock()).collect();
         let position = {
-            let _commit = self.shared.commit.write();
+            let _commit = self.shared.store.commit.write();
             let _writers: Vec<_> = cores.iter().map(|core| core.writer.lock()).collect();
             let records = record.dropping.unwrap_or(self.records_of(tenant)?);
             let mut batch = Batch::new();
@@ -115,7 +115,7 @@ impl Registry {
             Record { dropping: Some(records), ..record }.put(&mut batch, name);
             (self.shared.write(batch)?, records)
         };
-        self.shared.shrunk.store(true, Ordering::SeqCst);
+        self.shared.background.shrunk.store(true, Ordering::SeqCst);
         self.shared.make_durable(position.0, Durability::Commit)?;
         Ok(position.1)
     }
@@ -124,7 +124,7 @@ impl Registry {
     fn records_of(&self, tenant: &Tenant) -> Result<u64> {
         let (from, to) = (tenant.catalog().end(), tenant.extent().bounds().1);
         let mut records = 0;
-        catalog::each_counters(&*self.shared, (&from, &to), |counters: Rows| records += counters.rows)?;
+        catalog::each_counters(&self.shared.store, (&from, &to), |counters: Rows| records += counters.rows)?;
         Ok(records)
     }
 }

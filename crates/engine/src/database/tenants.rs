@@ -150,7 +150,7 @@ impl Database {
             true => Err(Error::invalid(
                 "the default tenant has no limits, so its usage is not counted; `stats` shows its sizes",
             )),
-            false => self.tenant.usage(&*self.inner.shared),
+            false => self.tenant.usage(&self.inner.shared.store),
         }
     }
 
@@ -216,8 +216,8 @@ impl Registry {
     fn tenant_info(&self, name: String, record: Record) -> Result<TenantInfo> {
         let known = self.tenants.lock().get(&record.id).cloned();
         let usage = match known {
-            Some(tenant) => tenant.usage(&*self.shared)?,
-            None => summed(&*self.shared, record.id)?,
+            Some(tenant) => tenant.usage(&self.shared.store)?,
+            None => summed(&self.shared.store, record.id)?,
         };
         Ok(TenantInfo { name, created: record.created, limits: record.limits, usage })
     }

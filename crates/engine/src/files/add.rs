@@ -166,7 +166,7 @@ impl PassageSink for Collection {
     }
 
     fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
-        self.core.file_entries(&*self.core.shared, path)
+        self.core.file_entries(&self.core.shared.store, path)
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {

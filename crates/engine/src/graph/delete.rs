@@ -92,7 +92,7 @@ impl Graph {
         loop {
             let (position, is_whole) = {
                 // Nobody puts an edge between finding and deleting.
-                let _commit = space.shared.commit.write();
+                let _commit = space.shared.store.commit.write();
                 space.check_open()?;
                 let removal = Removal::of(
                     &Live { space, reader: &*space.shared.store()? },

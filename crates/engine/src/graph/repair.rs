@@ -36,7 +36,7 @@ pub(crate) fn looks_like_one(reader: &dyn Reader, shard: Shard) -> Result<bool> 
 /// their pointers tell.
 pub(crate) fn mend_graph(shared: &Runtime, shard: Shard) -> Result<u64> {
     let (mut batch, mut lost, mut failed) = (Batch::new(), 0, Ok(()));
-    shared.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+    shared.store.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
         failed = mend_row(shared, shard, key, &mut batch, &mut lost);
         if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
@@ -51,11 +51,11 @@ fn mend_row(shared: &Runtime, shard: Shard, key: &[u8], batch: &mut Batch, lost:
     match GraphRow::of(Shard::suffix(key)) {
         Some(GraphRow::Edge(id)) => {
             let pointer = shard.key(&key::pointer(&id));
-            if shared.get(Table::Kv, &pointer)?.is_none() {
+            if shared.store.get(Table::Kv, &pointer)?.is_none() {
                 batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
             }
         }
-        Some(GraphRow::Pointer(id)) if shared.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
+        Some(GraphRow::Pointer(id)) if shared.store.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
             batch.delete(Table::Kv, key.to_vec());
             *lost += 1;
         }
@@ -97,7 +97,7 @@ mod tests {
         let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
         let graph = db.graph("g").unwrap();
         graph.put_edges(&[Edge::new("a", "x", "b")]).unwrap();
-        let known = |shard| looks_like_one(&*db.inner.shared, shard).unwrap();
+        let known = |shard| looks_like_one(&db.inner.shared.store, shard).unwrap();
         assert!(known(graph.keyspace.space.shard));
         let plain = db.kv("plain").unwrap();
         assert!(!known(plain.space.shard), "nothing tells");

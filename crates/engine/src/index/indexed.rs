@@ -61,7 +61,7 @@ pub(crate) trait Indexed: Sync {
     /// From now on searches bypass the damaged index; maintenance rebuilds it.
     fn note_damage(&self, error: &Error, index: IndexId) {
         self.state().write().pass_by(index, error.to_string());
-        self.runtime().wake_maintenance();
+        self.runtime().background.wake();
     }
 
     /// Where its indexes lie.

@@ -56,9 +56,9 @@ impl DerivedIndex for Text {
         }
         let gone_rows: Vec<u64> = gone.iter().collect();
         let committed = {
-            let _working = collection.runtime().working.lock();
+            let _working = collection.runtime().memory.working.lock();
             let mut adds = text_rows(collection, rows.clone());
-            text.commit_unpublished(&mut adds, &gone_rows, upto, collection.runtime().budget.work_bytes as usize)
+            text.commit_unpublished(&mut adds, &gone_rows, upto, collection.runtime().memory.budget.work_bytes as usize)
         };
         let mut state = collection.state().write();
         state.committing_upto = 0;
@@ -83,7 +83,7 @@ impl DerivedIndex for Text {
         }
         state.forget_in_text_memtable(rows, gone);
         drop(state);
-        let _working = collection.runtime().working.lock();
+        let _working = collection.runtime().memory.working.lock();
         text.merge().map(drop).or_else(|error| {
             let error = Error::from(error);
             match error.is_corrupt() {
@@ -118,9 +118,9 @@ impl DerivedIndex for Text {
             (rows, counters.sequence)
         };
         let outcome = {
-            let _working = collection.runtime().working.lock();
+            let _working = collection.runtime().memory.working.lock();
             let mut adds = text_rows(collection, rows.clone());
-            text.commit(&mut adds, &[], upto, collection.runtime().budget.work_bytes as usize)
+            text.commit(&mut adds, &[], upto, collection.runtime().memory.budget.work_bytes as usize)
         };
         collection.state().write().committing_upto = 0;
         if let Err(error) = outcome {
@@ -162,7 +162,7 @@ impl DerivedIndex for Text {
     fn reclaim(&self, collection: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()> {
         let Some(text) = collection.state().read().text.clone() else { return Ok(()) };
         loop {
-            let _working = collection.runtime().working.lock();
+            let _working = collection.runtime().memory.working.lock();
             if !text.merge_removed()? {
                 break;
             }

@@ -38,7 +38,7 @@ impl Space {
             return self.shared.write(batch);
         }
         let counted = self.count(&mut batch, &staged);
-        let reserved = self.tenant.reserve(&*self.shared, staged.delta())?;
+        let reserved = self.tenant.reserve(&self.shared.store, staged.delta())?;
         let position = self.shared.write(batch)?;
         reserved.keep();
         counted.settle();

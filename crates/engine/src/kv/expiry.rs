@@ -22,7 +22,7 @@ impl Space {
         let now = self.now_ms();
         let mut swept = 0;
         while self.next_due_ms.load(Ordering::Acquire) <= now {
-            let _commit = self.shared.commit.write();
+            let _commit = self.shared.store.commit.write();
             if self.check_open().is_err() {
                 break;
             }

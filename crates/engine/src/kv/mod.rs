@@ -122,7 +122,7 @@ impl Space {
         kind: Kind,
     ) -> Result<Arc<Self>> {
         let shard = tenant.shard(id);
-        let counters: Counters = catalog::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
+        let counters: Counters = catalog::read(&shared.store, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {
             let store = shared.store()?;
             let outermost = |table, direction| -> Result<Option<Vec<u8>>> {

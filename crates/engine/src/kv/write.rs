@@ -130,7 +130,7 @@ impl Keyspace {
         let ops = latest_of_each_key(ops);
         let space = &self.space;
         let position = {
-            let _commit = space.shared.commit.read();
+            let _commit = space.shared.store.commit.read();
             space.check_open()?;
             let _keys = space.lock(ops.iter().map(KvOp::key));
             let store = space.shared.store()?;
@@ -157,7 +157,7 @@ impl Keyspace {
         let mut deleted = 0;
         loop {
             let position = {
-                let _commit = space.shared.commit.write();
+                let _commit = space.shared.store.commit.write();
                 space.check_open()?;
                 let reservation = &mut space.shared.reservation_at_once();
                 let page = space.page(&*space.shared.store()?, &scan, 0, reservation)?; // 0: what has expired, too
@@ -273,7 +273,7 @@ impl Keyspace {
     ) -> Result<T> {
         let space = &self.space;
         let (position, outcome) = {
-            let _commit = space.shared.commit.read();
+            let _commit = space.shared.store.commit.read();
             space.check_open()?;
             let _key = space.lock(std::iter::once(key));
             let store = space.shared.store()?;
@@ -302,7 +302,7 @@ impl Space {
         let ops = latest_of_each_key(ops);
         let reservation = self.shared.reserve_to_write(batch_bytes(ops.iter()))?;
         let position = {
-            let _commit = self.shared.commit.read();
+            let _commit = self.shared.store.commit.read();
             self.check_open()?;
             let _keys = self.lock(ops.iter().map(KvOp::key));
             let mut batch = Batch::new();

@@ -129,7 +129,7 @@ impl Records<'_> {
                 let (core, waits) = (&collection.core, collection.call.waits());
                 core.check_open()?;
                 waits.check()?;
-                let reader = Watched::new(&*core.shared, waits);
+                let reader = Watched::new(&core.shared.store, waits);
                 ask(core, ReadSource { reader: &reader, waits, ..core.live() })
             }
             Self::At(kept) => kept.with(|core, place| place.waits.check().and_then(|()| ask(core, place))),

@@ -116,14 +116,14 @@ impl Runtime {
     /// # Errors
     /// `Closed` when the database was closed meanwhile.
     pub fn reserve_to_write(&self, bytes: u64) -> Result<Reservation<'_>> {
-        let mut reservation = self.reservation_in(&self.write_memory);
+        let mut reservation = self.reservation_in(&self.memory.writes);
         reservation.holds(bytes, bytes)?;
         Ok(reservation)
     }
 
     /// Room for an answer of which nothing is known yet, for as long as somebody waits for it.
     pub fn reservation<'s>(&'s self, wanted: &'s Waits) -> Reservation<'s> {
-        Reservation { wanted, ..self.reservation_in(&self.answer_memory) }
+        Reservation { wanted, ..self.reservation_in(&self.memory.answers) }
     }
 
     fn reservation_in<'s>(&'s self, share: &'s MemoryPool) -> Reservation<'s> {
@@ -164,7 +164,7 @@ impl Runtime {
     fn lend_to_pool(&self, share: &MemoryPool) {
         let held = share.large.lock().bytes;
         if held > share.lent_bytes.fetch_max(held, Ordering::Relaxed) {
-            self.fit_cache();
+            self.memory.fit_cache();
         }
     }
 
@@ -173,18 +173,18 @@ impl Runtime {
         let large = share.large.lock();
         share.lent_bytes.store(large.bytes, Ordering::Relaxed);
         drop(large);
-        self.fit_cache();
+        self.memory.fit_cache();
     }
 
     /// Returns to the cache what answers and batches have not used lately.
     pub fn return_what_was_lent(&self) {
-        for share in [&self.answer_memory, &self.write_memory] {
+        for share in [&self.memory.answers, &self.memory.writes] {
             let lent = share.lent_bytes();
             if lent > 0 {
                 let halved = if lent < LENT_BYTES_MIN { 0 } else { lent / 2 };
                 let kept = halved.max(share.large.lock().bytes);
                 share.lent_bytes.store(kept, Ordering::Relaxed);
-                self.fit_cache();
+                self.memory.fit_cache();
             }
         }
     }
@@ -261,7 +261,7 @@ impl WriteReservation {
     /// others wait for.
     pub(crate) fn for_batch(&self, bytes: u64) -> Result<Reservation<'_>> {
         let missing = bytes.saturating_sub(self.bytes);
-        let mut reservation = Reservation { waits: false, ..self.shared.reservation_in(&self.shared.write_memory) };
+        let mut reservation = Reservation { waits: false, ..self.shared.reservation_in(&self.shared.memory.writes) };
         reservation.holds(missing, missing)?;
         Ok(reservation)
     }
@@ -276,7 +276,7 @@ impl Drop for WriteReservation {
         drop(Reservation {
             bytes: self.bytes,
             is_large: self.is_large,
-            ..self.shared.reservation_in(&self.shared.write_memory)
+            ..self.shared.reservation_in(&self.shared.memory.writes)
         });
     }
 }
@@ -333,22 +333,26 @@ mod tests {
     fn large_answers_wait_for_each_other_and_small_ones_for_nobody() {
         let db = memory();
         let shared = &*db.inner.shared;
-        let (share, cache) = (shared.answer_memory.share_bytes, shared.budget.block_cache_bytes);
+        let (share, cache) = (shared.memory.answers.share_bytes, shared.memory.budget.block_cache_bytes);
         let first = shared.reserve_for(share * 3, &FOREVER).unwrap();
-        assert_eq!(shared.cache.capacity_bytes(), cache - cache / 4 * 3, "one alone may be larger than the share");
+        assert_eq!(
+            shared.memory.cache.capacity_bytes(),
+            cache - cache / 4 * 3,
+            "one alone may be larger than the share"
+        );
         let small = shared.reserve_for(SMALL_BYTES_MAX, &FOREVER).unwrap();
-        assert_eq!(shared.answer_memory.held_bytes(), share * 3 + SMALL_BYTES_MAX);
+        assert_eq!(shared.memory.answers.held_bytes(), share * 3 + SMALL_BYTES_MAX);
         let begun = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     let reservation = shared.reserve_for(share / 2, &FOREVER).unwrap();
                     begun.fetch_add(1, Ordering::SeqCst);
-                    assert!(shared.answer_memory.held_bytes() <= share + SMALL_BYTES_MAX, "two at a time");
+                    assert!(shared.memory.answers.held_bytes() <= share + SMALL_BYTES_MAX, "two at a time");
                     drop(reservation);
                 });
             }
-            while shared.answer_memory.large.lock().waiting.len() < 8 {
+            while shared.memory.answers.large.lock().waiting.len() < 8 {
                 std::thread::yield_now();
             }
             assert_eq!(begun.load(Ordering::SeqCst), 0);
@@ -356,23 +360,23 @@ mod tests {
         });
         assert_eq!(begun.load(Ordering::SeqCst), 8);
         drop(small);
-        assert_eq!((shared.answer_memory.held_bytes(), shared.answer_memory.large.lock().bytes), (0, 0));
-        while shared.answer_memory.lent_bytes() > 0 {
+        assert_eq!((shared.memory.answers.held_bytes(), shared.memory.answers.large.lock().bytes), (0, 0));
+        while shared.memory.answers.lent_bytes() > 0 {
             shared.return_what_was_lent();
         }
-        assert_eq!(shared.cache.capacity_bytes(), cache);
+        assert_eq!(shared.memory.cache.capacity_bytes(), cache);
     }
 
     #[test]
     fn large_batches_wait_for_each_other_and_not_for_answers() {
         let db = memory();
         let shared = &db.inner.shared;
-        let share = shared.write_memory.share_bytes;
+        let share = shared.memory.writes.share_bytes;
         let first = WriteReservation::take(shared, share).unwrap();
         drop(shared.reserve_for(share, &FOREVER).unwrap());
         // Who has a reservation does not wait for more.
         let more = first.for_batch(share * 2).unwrap();
-        assert_eq!(shared.write_memory.held_bytes(), share * 2);
+        assert_eq!(shared.memory.writes.held_bytes(), share * 2);
         drop(more);
         let begun = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -381,28 +385,28 @@ mod tests {
                 begun.fetch_add(1, Ordering::SeqCst);
                 drop(second);
             });
-            while shared.write_memory.large.lock().waiting.is_empty() {
+            while shared.memory.writes.large.lock().waiting.is_empty() {
                 std::thread::yield_now();
             }
             assert_eq!(begun.load(Ordering::SeqCst), 0);
             drop(first);
         });
-        assert_eq!((begun.load(Ordering::SeqCst), shared.write_memory.held_bytes()), (1, 0));
+        assert_eq!((begun.load(Ordering::SeqCst), shared.memory.writes.held_bytes()), (1, 0));
     }
 
     #[test]
     fn who_waits_can_be_called_off_and_who_grows_does_not_wait() {
         let db = memory();
         let shared = &*db.inner.shared;
-        let share = shared.answer_memory.share_bytes;
+        let share = shared.memory.answers.share_bytes;
         let mut first = shared.reserve_for(10, &FOREVER).unwrap();
         first.holds(share / 2, share).unwrap(); // it turns out longer
         first.holds(20, share).unwrap();
-        assert_eq!(shared.answer_memory.large.lock().bytes, share);
+        assert_eq!(shared.memory.answers.large.lock().bytes, share);
         let soon = Waits::of(Some(LOOK), None);
         let error = shared.reserve_for(share, &soon).err().unwrap();
         assert_eq!(error.kind, crate::ErrorKind::Unavailable);
-        assert!(shared.answer_memory.large.lock().waiting.is_empty());
+        assert!(shared.memory.answers.large.lock().waiting.is_empty());
         drop(first);
         drop(shared.reserve_for(share, &soon).unwrap());
     }

@@ -1,27 +1,29 @@
-//! What everything that is open in a folder works with: the store, the cache, the budget, the lock, and the wake-ups of background work.
+//! What everything that is open in a folder works with: the store, memory, background work's signals, and the folder's lock.
 //!
 //! **Useful for** collections and keyspaces, which reach the store and share memory through it. **Not for** finding one of them: that is
 //! the registry's, in `database/`.
 //!
 //! **Invariant:** it knows no collection and no keyspace. What it asks of all open collections goes through [`OpenCollections`].
 
+mod background;
 mod embedders;
+mod memory;
 mod memory_pool;
+mod open_store;
 mod pressure;
 mod priority;
 pub(crate) mod stores;
 mod syncer;
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use nuthatch_segment::BlockCache;
-use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, Store, StoreError, Table, Visit};
-use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
+use nuthatch_store::Store;
+use parking_lot::{MappedRwLockReadGuard, Mutex};
 
+pub(crate) use background::Signal;
 pub use memory_pool::WriteReservation;
 pub(crate) use memory_pool::{MemoryPool, Reservation, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub(crate) use pressure::Throttle;
@@ -32,11 +34,10 @@ use crate::below::remove_below;
 use crate::folder::Folder;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
+use crate::runtime::background::Background;
 use crate::runtime::embedders::Embedders;
-use crate::runtime::pressure::Gauge;
-use crate::runtime::priority::PriorityInheritance;
-use crate::runtime::syncer::Syncer;
-use crate::tenant::DEFAULT;
+use crate::runtime::memory::Memory;
+use crate::runtime::open_store::OpenStore;
 use crate::{Error, Result};
 
 /// What the collections that are open answer together.
@@ -55,86 +56,16 @@ pub(crate) trait OpenCollections: Send + Sync {
 pub(crate) struct Runtime {
     pub folder: Folder,
     pub options: Options,
-    pub budget: Budget,
-    /// `None` once closed. Readers share it; closing waits for them.
-    store: RwLock<Option<Arc<dyn Store>>>,
-    /// Held shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held
-    /// exclusively by operations on several: batches over them, snapshots, transactions.
-    pub commit: RwLock<()>,
-    /// Damage seen before opening that the store has put right itself since; for the doctor to tell.
-    pub noticed: Vec<Damage>,
-    /// The default tenant's handle of the cache; of others, [`Self::cache_of`].
-    pub cache: Arc<BlockCache>,
-    /// Of the tenants that have a collection open.
-    caches: Mutex<HashMap<u32, Weak<BlockCache>>>,
+    pub store: OpenStore,
+    pub memory: Memory,
+    pub background: Background,
     pub embedders: Embedders,
+    lock: Mutex<Option<FolderLock>>,
     closed: AtomicBool,
-    /// The same as [`Signal::stop`], for those who look often.
-    pub stopping: AtomicBool,
     /// A call came in since background work last looked.
     pub used: AtomicBool,
-    /// Much was deleted at once: the store is worth tidying.
-    pub shrunk: AtomicBool,
-    pub gauge: Gauge,
-    pub sealer_priority: PriorityInheritance,
-    pub signal: Mutex<Signal>,
-    pub woken: Condvar,
-    /// Told after every round of maintenance.
-    pub relieved: Condvar,
-    pub syncer: Syncer,
-    lock: Mutex<Option<FolderLock>>,
-    /// Held by the one user of the budget's share for work: a text commit or merge, the columns of a segment. Its
-    /// holder waits for nothing else.
-    pub working: Mutex<()>,
-    pub answer_memory: MemoryPool,
-    /// What batches hold that are being written.
-    pub write_memory: MemoryPool,
-    /// By how much open indexes are over their share.
-    pub index_memory_over_bytes: AtomicU64,
     /// The collections that are open, which stand above.
     open: OnceLock<Weak<dyn OpenCollections>>,
-    /// While above 0, no change is trimmed from any log: a backup needs those that its copies of the indexes lack.
-    pub log_pins: AtomicUsize,
-}
-
-/// What maintenance waits for.
-#[derive(Default)]
-pub(crate) struct Signal {
-    /// Times that there was something to look at.
-    pub wakes: u64,
-    pub stop: bool,
-    /// The last error of sealing or rebuilding, until a round of it succeeds.
-    pub seal_error: Option<Error>,
-    /// The same of merging.
-    pub merge_error: Option<Error>,
-    /// The same of making vectors.
-    pub embed_error: Option<Error>,
-}
-
-/// The store as it is at each call: nothing is held between two of them, so closing waits for a read and no longer.
-impl Reader for Runtime {
-    fn get(&self, table: Table, key: &[u8]) -> nuthatch_store::Result<Option<Vec<u8>>> {
-        self.open_store()?.get(table, key)
-    }
-
-    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> nuthatch_store::Result<Vec<Option<Vec<u8>>>> {
-        self.open_store()?.multi_get(table, keys)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        direction: Direction,
-        visit: &mut Visit<'_>,
-    ) -> nuthatch_store::Result<()> {
-        self.open_store()?.scan(table, from, to, direction, visit)
-    }
-
-    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> nuthatch_store::Result<()> {
-        self.open_store()?.scan_once(table, from, to, visit)
-    }
 }
 
 impl Runtime {
@@ -160,49 +91,22 @@ impl Runtime {
             None => (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?),
         };
         Ok(Self {
-            cache: BlockCache::new(budget.block_cache_bytes),
-            caches: Mutex::default(),
-            store: RwLock::new(Some(store)),
-            commit: RwLock::default(),
-            noticed,
             folder,
+            store: OpenStore::new(store, noticed),
+            memory: Memory::new(budget),
+            background: Background::default(),
             embedders: Embedders::new(options.model_dirs.clone()),
             options,
-            budget,
-            closed: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            used: AtomicBool::new(false),
-            shrunk: AtomicBool::new(false),
-            gauge: Gauge::default(),
-            sealer_priority: PriorityInheritance::default(),
-            signal: Mutex::default(),
-            woken: Condvar::new(),
-            relieved: Condvar::new(),
-            syncer: Syncer::default(),
             lock: Mutex::new(Some(lock)),
-            working: Mutex::new(()),
-            answer_memory: MemoryPool::new(budget.answer_bytes()),
-            write_memory: MemoryPool::new(budget.write_bytes()),
-            index_memory_over_bytes: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            used: AtomicBool::new(false),
             open: OnceLock::new(),
-            log_pins: AtomicUsize::new(0),
         })
     }
 
     /// The store, unless the database is closed.
     pub fn store(&self) -> Result<MappedRwLockReadGuard<'_, dyn Store>> {
-        Ok(self.open_store()?)
-    }
-
-    fn open_store(&self) -> nuthatch_store::Result<MappedRwLockReadGuard<'_, dyn Store>> {
-        // Recursive: a call that reads inside another must not wait for a close that waits for it.
-        RwLockReadGuard::try_map(self.store.read_recursive(), Option::as_deref).map_err(|_| StoreError::Closed)
-    }
-
-    /// A view of the store as it is now.
-    pub fn owned_snapshot(&self) -> Result<OwnedSnapshot> {
-        let store = self.store.read_recursive().clone();
-        Ok(store.ok_or_else(Error::closed)?.owned_snapshot())
+        Ok(self.store.open()?)
     }
 
     pub fn check_open(&self) -> Result<()> {
@@ -214,21 +118,6 @@ impl Runtime {
             true => Err(Error::closed()),
             false => Ok(()),
         }
-    }
-
-    /// A tenant's handle of the cache: what its collections read through it counts as its own.
-    pub fn cache_of(&self, tenant: u32) -> Arc<BlockCache> {
-        if tenant == DEFAULT {
-            return self.cache.clone();
-        }
-        let mut caches = self.caches.lock();
-        if let Some(cache) = caches.get(&tenant).and_then(Weak::upgrade) {
-            return cache;
-        }
-        caches.retain(|_, cache| cache.strong_count() > 0);
-        let cache = self.cache.for_another();
-        caches.insert(tenant, Arc::downgrade(&cache));
-        cache
     }
 
     /// To be told of what is open, once.
@@ -257,26 +146,14 @@ impl Runtime {
         }
     }
 
-    /// Gives the cache the part of its share that no one else has.
-    pub fn fit_cache(&self) {
-        let lent = self.answer_memory.lent_bytes().saturating_add(self.write_memory.lent_bytes());
-        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(lent);
-        self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
-    }
-
     /// Releases memory whose contents can be read again.
     pub fn release_caches(&self) -> Result<()> {
-        self.cache.clear();
+        self.memory.cache.clear();
         if let Some(upkeep) = self.store()?.upkeep() {
             upkeep.release_cache();
         }
         nuthatch_heap::give_back();
         Ok(())
-    }
-
-    pub fn wake_maintenance(&self) {
-        self.signal.lock().wakes += 1;
-        self.woken.notify_all();
     }
 
     /// Moves a damaged index folder aside, with a note; a missing one is fine.
@@ -304,11 +181,6 @@ impl Runtime {
         .map_err(io)
     }
 
-    /// True when background work is to end soon.
-    pub fn is_stopping(&self) -> bool {
-        self.signal.lock().stop
-    }
-
     /// Says in the lock file where the folder is served, or why it is not.
     pub fn announce(&self, socket: std::result::Result<&str, String>) -> Result<()> {
         match &mut *self.lock.lock() {
@@ -317,37 +189,16 @@ impl Runtime {
         }
     }
 
-    /// Ends background work and refuses new calls.
-    pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.signal.lock().stop = true;
-        self.woken.notify_all();
-        self.syncer.stop();
-    }
-
     /// Refuses new calls from here on; false when it does already.
     pub fn begin_close(&self) -> bool {
         !self.closed.swap(true, Ordering::SeqCst)
     }
 
-    /// Writes out what the store holds back.
-    pub fn settle(&self) -> Result<()> {
-        let Some(store) = &*self.store.read_recursive() else { return Ok(()) };
-        let Some(upkeep) = store.upkeep() else { return Ok(store.sync_all()?) };
-        upkeep.flush()?;
-        Ok(upkeep.record_checksums()?)
-    }
-
-    /// Waits for the readers of the store, and lets it go.
-    pub fn close_store(&self) {
-        *self.store.write() = None;
-    }
-
     /// Releases the folder, so that another process may hold it.
     pub fn release_folder(&self) {
-        self.cache.clear();
+        self.memory.cache.clear();
         *self.lock.lock() = None;
-        self.relieved.notify_all();
+        self.background.relieved.notify_all();
     }
 
     /// A place at which tests kill the process: an environment variable makes it wait there; otherwise it costs

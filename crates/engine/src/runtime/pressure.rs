@@ -122,8 +122,8 @@ impl Throttle {
         if worked < PIECE {
             return;
         }
-        let rest = shared.gauge.read().rest_after(worked).min(REST_MAX);
-        if !rest.is_zero() && !is_waited_for() && !shared.is_stopping() {
+        let rest = shared.background.gauge.read().rest_after(worked).min(REST_MAX);
+        if !rest.is_zero() && !is_waited_for() && !shared.background.is_stopping() {
             std::thread::sleep(rest);
         }
         self.since = Instant::now();

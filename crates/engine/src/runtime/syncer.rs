@@ -42,8 +42,8 @@ impl Runtime {
     pub(crate) fn make_durable(&self, position: Position, durability: Durability) -> Result<()> {
         match durability {
             Durability::Interval if self.options.background => {
-                self.syncer.wanted.lock().sync = true;
-                self.syncer.changed.notify_all();
+                self.background.syncer.wanted.lock().sync = true;
+                self.background.syncer.changed.notify_all();
                 Ok(())
             }
             Durability::Commit | Durability::Interval => Ok(self.store()?.sync(position)?),
@@ -62,12 +62,12 @@ fn run(shared: &Runtime) {
     let interval = Duration::from_millis(shared.options.sync_interval_ms);
     loop {
         {
-            let mut wanted = shared.syncer.wanted.lock();
+            let mut wanted = shared.background.syncer.wanted.lock();
             while !wanted.sync && !wanted.stop {
-                shared.syncer.changed.wait(&mut wanted);
+                shared.background.syncer.changed.wait(&mut wanted);
             }
             let until = Instant::now() + interval;
-            while !wanted.stop && !shared.syncer.changed.wait_until(&mut wanted, until).timed_out() {}
+            while !wanted.stop && !shared.background.syncer.changed.wait_until(&mut wanted, until).timed_out() {}
             wanted.sync = false;
             if wanted.stop {
                 return; // closing writes everything out

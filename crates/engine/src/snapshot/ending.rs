@@ -42,7 +42,7 @@ impl<'s> Ending<'s> {
     pub fn before_now(&mut self) -> Result<u64> {
         let (sequence, all) = {
             // Nobody is between taking one and being in the list.
-            let _commit = self.shared.commit.write();
+            let _commit = self.shared.store.commit.write();
             (self.shared.store()?.latest(), self.snapshots.all())
         };
         self.end(all.into_iter().filter(|view| view.sequence < sequence))?;

@@ -152,10 +152,10 @@ impl View {
         tenant: &Arc<Tenant>,
     ) -> Result<Arc<Self>> {
         // Nobody is between writing and showing.
-        let _commit = shared.commit.write();
+        let _commit = shared.store.commit.write();
         shared.check_open()?;
         tenant.check()?;
-        let store = shared.owned_snapshot()?;
+        let store = shared.store.owned_snapshot()?;
         let pin = |core: &Arc<Core>| {
             let state = RwLock::new(core.state.read().pinned());
             (core.name.clone(), Arc::new(Pinned { core: core.clone(), state }))

@@ -315,7 +315,7 @@ impl Prepared {
         let writing: Vec<&Core> = cores.iter().map(|core| &**core).collect();
         let reservation = reserve_for_batch(shared, &writing, of_records + of_keys + of_graphs)?;
         let position = {
-            let _commit = shared.commit.write();
+            let _commit = shared.store.commit.write();
             check()?;
             let mut batch = Batch::new();
             let mut delta = Delta::default();
@@ -346,7 +346,7 @@ impl Prepared {
             }
             self.call.sign(&mut batch, Outcome::default());
             debug_assert!(self.tenant.owns(&batch), "each key begins with the number of its tenant");
-            let reserved = self.tenant.reserve(&**shared, delta)?;
+            let reserved = self.tenant.reserve(&shared.store, delta)?;
             let position = shared.write(batch)?;
             reserved.keep();
             counted.into_iter().for_each(Counted::settle);

@@ -45,7 +45,7 @@ pub(super) fn seal_memtable(collection: &dyn Indexed) -> Result<()> {
         sound.then_some(immutable.upto)
     });
     // Writers have room from here on; texts, and tidying up, are nothing to wait for.
-    collection.runtime().relieved.notify_all();
+    collection.runtime().background.relieved.notify_all();
     swapped.map(drop)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn build(
         throttle.rest(collection.runtime(), &|| collection.is_waited_for());
         collection.index_work().building.lock().get_or_insert_with(|| Building::begin(progress)).update(progress);
         // A merge of what a rebuild is going to throw away is in its way.
-        let unwanted = collection.runtime().is_stopping()
+        let unwanted = collection.runtime().background.is_stopping()
             || collection.is_dropped()
             || previous.is_some() && !collection.is_sound(SEGMENTS);
         if unwanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -82,7 +82,7 @@ pub(super) fn build(
         shard: collection.shard(),
         fields: &fields,
         cache: collection.cache(),
-        working: &collection.runtime().working,
+        working: &collection.runtime().memory.working,
         access: collection.runtime().options.access(),
         threads: collection.runtime().options.build_threads,
         memory_bytes: collection.runtime().options.build_memory_bytes,
