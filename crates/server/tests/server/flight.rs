@@ -27,6 +27,7 @@ pub struct Flight {
     runtime: Runtime,
     client: FlightServiceClient<Connection>,
     authorization: Option<String>,
+    timeout: Option<String>,
 }
 
 impl Flight {
@@ -34,15 +35,23 @@ impl Flight {
         // A thread of its own answers the server's pings while nothing is asked.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let client = FlightServiceClient::new(runtime.block_on(Connection::to(address)));
-        Self { runtime, client, authorization: None }
+        Self { runtime, client, authorization: None, timeout: None }
     }
 
     pub fn with_key(self, token: &str) -> Self {
         Self { authorization: Some(format!("Bearer {token}")), ..self }
     }
 
+    /// Says with each call how long it waits, as `grpc-timeout` has it; and waits as long as it takes.
+    pub fn within(self, timeout: &str) -> Self {
+        Self { timeout: Some(timeout.to_owned()), ..self }
+    }
+
     fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
+        if let Some(timeout) = &self.timeout {
+            request.metadata_mut().insert("grpc-timeout", timeout.parse().unwrap());
+        }
         if let Some(key) = &self.authorization {
             request.metadata_mut().insert("authorization", key.parse().unwrap());
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::flight::Flight;
 use crate::place::Place;
 
 #[test]
@@ -106,6 +107,24 @@ fn a_search_takes_no_longer_than_the_server_allows() {
     client.post("/v1/collections/notes/records", json!({"records": [{"id": "a", "vector": [1, 2]}]})).is(200);
     let question = json!({"vector": [1, 2], "timeout_ms": 60000, "exact": true});
     client.post("/v1/collections/notes/search", question).fails(503, "unavailable");
+    place.stop();
+}
+
+#[test]
+fn a_flight_call_reads_no_longer_than_its_deadline() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/notes", json!({"embedder": "none", "dim": 2})).is(201);
+    let records: Vec<_> =
+        (0..300).map(|n| json!({"id": format!("r{n}"), "vector": [1, n], "payload": {"n": n}})).collect();
+    client.post("/v1/collections/notes/records", json!({"records": records})).is(200);
+    let ticket = json!({"collection": "notes", "search": {"vector": [1, 2], "exact": true}});
+    let late = Flight::new(place.address).within("1n").get(&ticket).unwrap_err();
+    assert_eq!(late.code(), tonic::Code::Unavailable, "{late:?}");
+    let scan = json!({"collection": "notes", "where": "n != 7"});
+    assert!(Flight::new(place.address).within("1n").get(&scan).is_err());
+    let mut patient = Flight::new(place.address).within("1M");
+    assert!(patient.get(&ticket).unwrap().len() > 1 && patient.get(&scan).unwrap().len() > 1);
     place.stop();
 }
 
