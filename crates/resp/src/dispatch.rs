@@ -91,12 +91,15 @@ impl Session {
                 return Err(too_many);
             }
         }
-        if self.defer(number, &command) {
-            if self.has_deferred_enough() {
-                self.settle(out);
+        let command = match self.defer(number, command) {
+            Ok(()) => {
+                if self.has_deferred_enough() {
+                    self.settle(out);
+                }
+                return Ok(None);
             }
-            return Ok(None);
-        }
+            Err(command) => command,
+        };
         let turn = self.turn.take();
         self.settle(out);
         let _turn = turn;

@@ -31,7 +31,10 @@ pub(crate) struct Watch {
 #[derive(Default)]
 pub(crate) struct Deferred {
     pub commands: Vec<Waiting>,
+    /// All that they write, as long as none of them reads.
     pub writes: Vec<KvOp>,
+    /// Some of them read.
+    pub reads: bool,
     /// Of the arguments.
     pub bytes: usize,
 }

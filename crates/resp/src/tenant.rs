@@ -1,6 +1,6 @@
 //! A tenant's data as Redis numbers it: databases, each a keyspace, with the collections behind its vector sets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -159,9 +159,24 @@ impl Tenant {
 
     /// Keeps others off the rows of a key.
     pub(crate) fn lock_rows(&self, database: usize, key: &[u8]) -> MutexGuard<'_, ()> {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((database, key));
-        self.turns[hash as usize % STRIPES].lock()
+        self.turns[stripe(database, key)].lock()
     }
+
+    /// The same of several keys.
+    pub(crate) fn lock_rows_of<'k>(
+        &self,
+        database: usize,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> Vec<MutexGuard<'_, ()>> {
+        // In one order everywhere: nobody waits for who waits for them.
+        let stripes: BTreeSet<usize> = keys.map(|key| stripe(database, key)).collect();
+        stripes.into_iter().map(|stripe| self.turns[stripe].lock()).collect()
+    }
+}
+
+/// Which lock is that of the rows of a key.
+fn stripe(database: usize, key: &[u8]) -> usize {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((database, key)) as usize % STRIPES
 }
 
 impl Space {

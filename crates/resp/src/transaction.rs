@@ -102,6 +102,15 @@ impl Session {
         Err(Failure::conflict())
     }
 
+    /// Runs several writes of a pipeline as one, in their order, each with its own outcome.
+    pub fn run_in_turn(&mut self, commands: &[(&'static Spec, Command)]) -> Outcome<Option<Vec<Outcome<Reply>>>> {
+        let (tenant, space) = (self.tenant()?, self.space()?);
+        purge_if_due(&space, &tenant, self.write_durability(), self.now_ms())?;
+        let keys = commands.iter().filter_map(|(_, arguments)| arguments.first());
+        let _rows = tenant.lock_rows_of(space.number, keys.map(Vec::as_slice));
+        self.run_together(commands, &[])
+    }
+
     /// EXEC: the replies, or none when a watched key has changed.
     fn exec(&mut self) -> Outcome<Reply> {
         let Some(queue) = self.queue.take() else {

@@ -325,6 +325,62 @@ fn a_client_that_sends_a_byte_now_and_then_is_ended() {
 }
 
 #[test]
+fn changes_of_a_pipeline_share_a_transaction_and_fail_each_by_itself() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    // Beyond what one value holds, so that there are rows.
+    for n in 0..20 {
+        let mut words = vec![b"HSET".to_vec(), b"h".to_vec()];
+        (0..20).for_each(|field| words.extend([format!("f{n}.{field}").into_bytes(), vec![b'v'; 100]]));
+        assert_eq!(client.ask_words(&words.iter().map(Vec::as_slice).collect::<Vec<_>>()), Said::Int(20));
+    }
+    let commands = "SET s 1\r\nHSET h a 1\r\nHSET h a 2 b 3\r\nHSET s a 1\r\nLPUSH h x\r\nSADD set m m\r\nSADD set m\r\n\
+                    MSET h 1 t 2\r\nHSET h c 1\r\nZADD z 1 m\r\nZADD z x m\r\nHDEL h a\r\nSET s 2\r\nHLEN h\r\n";
+    client.send(commands.as_bytes());
+    let is_wrong =
+        |said: Said, code: &str| assert!(matches!(&said, Said::Error(line) if line.starts_with(code)), "{said:?}");
+    assert_eq!((client.read(), client.read(), client.read()), (ok(), Said::Int(1), Said::Int(1)));
+    (0..2).for_each(|_| is_wrong(client.read(), "WRONGTYPE"));
+    assert_eq!((client.read(), client.read(), client.read()), (Said::Int(1), Said::Int(0), ok()));
+    is_wrong(client.read(), "WRONGTYPE");
+    assert_eq!(client.read(), Said::Int(1));
+    is_wrong(client.read(), "ERR");
+    is_wrong(client.read(), "WRONGTYPE");
+    assert_eq!(client.read(), ok());
+    is_wrong(client.read(), "WRONGTYPE");
+    assert_eq!((client.ask("GET h"), client.ask("GET s"), client.ask("GET t")), (bulk("1"), bulk("2"), bulk("2")));
+    assert_eq!(client.ask("ZSCORE z m"), bulk("1"));
+}
+
+#[test]
+fn pipelines_of_several_clients_change_one_hash_and_none_is_lost() {
+    const CLIENTS: usize = 8;
+    const ROUNDS: usize = 30;
+    let served = served(Settings::default());
+    let clients: Vec<_> = (0..CLIENTS).map(|_| served.client()).collect();
+    std::thread::scope(|scope| {
+        for (number, mut client) in clients.into_iter().enumerate() {
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let mut bytes = Vec::new();
+                    for n in 0..10 {
+                        bytes.extend(format!("HSET h f{number}.{round}.{n} v\r\nLPUSH l x\r\n").into_bytes());
+                    }
+                    client.send(&bytes);
+                    for _ in 0..10 {
+                        assert_eq!(client.read(), Said::Int(1));
+                        assert!(matches!(client.read(), Said::Int(_)));
+                    }
+                }
+            });
+        }
+    });
+    let mut client = served.client();
+    let all = Said::Int((CLIENTS * ROUNDS * 10) as i64);
+    assert_eq!((client.ask("HLEN h"), client.ask("LLEN l")), (all.clone(), all));
+}
+
+#[test]
 fn writes_of_a_pipeline_are_written_together_and_answered_each_by_itself() {
     let served = served(Settings::default());
     let mut client = served.client();

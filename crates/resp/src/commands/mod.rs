@@ -151,6 +151,26 @@ impl Spec {
         }
     }
 
+    /// It changes a few entries of one aggregate, and takes a transaction where the aggregate has rows: several of a pipeline share
+    /// one. Not SET, MSET and INCR: clients with different keys would wait for each other's locks, which costs more than it saves.
+    pub fn changes_entries(&self) -> bool {
+        matches!(
+            self.name,
+            "HSET"
+                | "HMSET"
+                | "HSETNX"
+                | "HDEL"
+                | "LPUSH"
+                | "RPUSH"
+                | "LPUSHX"
+                | "RPUSHX"
+                | "SADD"
+                | "SREM"
+                | "ZADD"
+                | "ZREM"
+        )
+    }
+
     /// Others may wait for what it puts into a list or a sorted set.
     pub fn may_grow(&self) -> bool {
         self.scope.writes() && matches!(self.group, "list" | "sorted set" | "geo" | "generic")
