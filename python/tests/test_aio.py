@@ -185,22 +185,22 @@ def test_cancelling_a_search_ends_it_and_leaves_nothing_running(many):
             await notes.upsert([{"id": "a", "text": "x"}])
             release.clear()
             started.clear()
-            sync = notes.sync
+            core = notes.sync._core
 
             class Watched:
-                """Stands in for the collection, to see what its search came to."""
+                """Stands between the collection and the engine, to see what a search came to."""
 
                 def __getattr__(self, name):
                     def call(*arguments):
                         try:
-                            return getattr(sync, name)(*arguments)
+                            return getattr(core, name)(*arguments)
                         except nuthatch.NuthatchError as error:
                             ended.append(error)
                             raise
 
                     return call
 
-            notes.sync = Watched()
+            notes.sync._core = Watched()
             searching = asyncio.create_task(notes.search_many(["x"] * 3) if many else notes.search("x"))
             await asyncio.to_thread(started.wait, 30)
             searching.cancel()
@@ -211,6 +211,6 @@ def test_cancelling_a_search_ends_it_and_leaves_nothing_running(many):
                 await searching
             assert len(ended) == 1
             assert isinstance(ended[0], nuthatch.UnavailableError)
-            assert [hit.id for hit in sync.search("x")] == ["a"]
+            assert [hit.id for hit in notes.sync.search("x")] == ["a"]
 
     asyncio.run(main())

@@ -127,7 +127,9 @@ def test_the_stub_of_the_extension_module_names_what_is_in_it():
         if not inspect.isclass(thing):
             continue
         stated = {node.name for node in classes[name].body if isinstance(node, ast.FunctionDef)} - {"__init__"}
-        assert stated == {method for method in vars(thing) if not method.startswith("_")}, name
+        # Functions are what the package gives a class; the stub is of the module.
+        of_module = {method for method, what in vars(thing).items() if not inspect.isfunction(what)}
+        assert stated == {method for method in of_module if not method.startswith("_")}, name
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import array
 import copy
 import dataclasses
 import pickle
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -53,6 +55,38 @@ def test_hits_are_dataclasses_whatever_is_looked_at_first(fish):
         _ = asked().txt
     with pytest.raises(TypeError, match="unhashable"):
         hash(asked())
+
+
+def test_places_in_legs_are_dataclasses_too(fish):
+    legs = fish.search("red", vector=[1.0, 0.0], limit=1)[0].legs
+    made = nuthatch.Legs(text=nuthatch.Leg(1, legs.text.score), vector=nuthatch.Leg(rank=1, score=1.0))
+    assert (
+        legs == made and repr(legs) == repr(made) == f"Legs(text={legs.text!r}, vector={legs.vector!r}, vectors={{}})"
+    )
+    assert legs.vector != nuthatch.Leg(2, 1.0) and legs.vector != (1, 1.0)
+    assert hash(legs.vector) == hash(nuthatch.Leg(1, 1.0))
+    assert dataclasses.asdict(legs.vector) == {"rank": 1, "score": 1.0}
+    assert pickle.loads(pickle.dumps(legs)) == copy.deepcopy(legs) == legs
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'rank'"):
+        legs.vector.rank = 2
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'text'"):
+        del legs.text
+
+
+def test_a_vector_may_be_any_array_of_numbers(fish):
+    numpy = pytest.importorskip("numpy")
+    usual = ids(fish.search(vector=[0.9, 0.1]))
+    wide = numpy.array([0.9, 5.0, 0.1, 5.0], dtype=numpy.float32)
+    for vector in (wide[::2], wide[::2].astype(">f4"), wide[::2].astype(numpy.float64), array.array("f", [0.9, 0.1])):
+        assert ids(fish.search(vector=vector, limit=numpy.int64(10), recall=numpy.float32(0.9))) == usual
+    with pytest.raises(nuthatch.InvalidError, match=r"vector has 2 dimension\(s\), shape \(1, 2\); it must have 1"):
+        fish.search(vector=wide[None, ::2])
+
+
+def test_a_payload_that_a_caller_changes_stays_changed(fish):
+    results = fish.search("red fish", limit=2)
+    results[0].payload["seen"] = True
+    assert [hit.payload.get("seen") for hit in results] == [True, None]
 
 
 def test_an_answer_outlives_its_database():
@@ -185,7 +219,15 @@ def test_results_are_a_sequence_with_a_telling_repr(fish):
     assert len(results) == 4
     assert results[-1] == list(results)[-1]
     assert results[:2] == list(results)[:2]
-    assert results[0] in results
+    assert results[0] in results and results[0] is results[0]
+    assert isinstance(results, Sequence) and list(reversed(results)) == list(results)[::-1]
+    assert (results.index(results[2]), results.count(results[2])) == (2, 1)
+    with pytest.raises(IndexError):
+        _ = results[4]
+    kept = pickle.loads(pickle.dumps(results))
+    assert (list(kept), kept.cursor, kept.pending) == (list(results), results.cursor, results.pending)
+    made = nuthatch.Results(list(results), degraded=("why",))
+    assert (len(made), made.cursor, made.degraded, made.facets) == (4, None, ["why"], {})
     assert "4 hits" in repr(results)
     assert repr(fish) == "Collection('fish', dim=2, metric='cosine', rows=5)"
 

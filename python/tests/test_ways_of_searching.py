@@ -11,7 +11,7 @@ from support import run_python, toy_embed, unchanged
 
 import nuthatch
 from nuthatch import _core
-from nuthatch.queries import query
+from nuthatch.queries import asked
 
 numpy = pytest.importorskip("numpy")
 
@@ -258,13 +258,13 @@ def test_the_time_of_many_searches_is_one_for_all_of_them(db):
 
 def test_a_search_that_was_cancelled_is_unavailable(points):
     cancel = _core.CancelFlag()
-    asked = query(vector=[0.0] * 16, cancel=cancel, **COMMON)
-    assert len(points._search(asked, False)) == 10
+    one = asked(vector=[0.0] * 16, cancel=cancel, **COMMON)
+    assert len(points._core.search(one)) == 10
     cancel.set()
     with pytest.raises(nuthatch.UnavailableError, match="cancelled"):
-        points._search(asked, False)
+        points._core.search(one)
     with pytest.raises(nuthatch.UnavailableError, match="cancelled"):
-        points._search_many(query(cancel=cancel, **COMMON), None, [[0.0] * 16] * 3, False)
+        points._search_ids(asked(cancel=cancel, **COMMON), [[0.0] * 16] * 3)
 
 
 def test_ctrl_c_ends_many_searches():

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use nuthatch_link as core;
 use nuthatch_link::{CollectionInfo, FileInfo, Scan, Search};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::adding::{self, AddArguments, SIGNALS_EVERY};
 use crate::asking;
@@ -13,7 +13,8 @@ use crate::error::{engine, invalid};
 use crate::handle::Handle;
 use crate::keyspace;
 use crate::records::{self, Columns, RecordParts, Vectors};
-use crate::searching::{self, AnswerParts, Query};
+use crate::results::Results;
+use crate::searching::Query;
 use crate::searching_many::search_many;
 
 /// path, bytes, mtime_ns, kind, passages
@@ -125,24 +126,25 @@ impl Collection {
         engine(py, || collection.count(condition.as_deref()))
     }
 
-    fn search<'py>(&self, py: Python<'py>, query: Query<'py>) -> PyResult<AnswerParts<'py>> {
+    fn search<'py>(&self, py: Python<'py>, asked: Bound<'py, PyTuple>) -> PyResult<Bound<'py, Results>> {
         let collection = self.get(py)?;
-        let search = query.search(py)?;
-        let answer = engine(py, || collection.search(&search?))?;
-        searching::parts(py, answer, query.explain)
+        let query = Query::of(&asked)?;
+        let explain = query.asked.explain;
+        let answer = engine(py, || collection.ask(query.search()?))?;
+        Results::of(py, answer, explain)
     }
 
-    /// `query` for each of `count` texts, vectors, or both.
+    /// `asked` for each of `count` texts, vectors, or both.
     fn search_many<'py>(
         &self,
         py: Python<'py>,
-        query: Query<'py>,
+        asked: Bound<'py, PyTuple>,
         count: usize,
         texts: Option<Bound<'py, PyList>>,
         vectors: Option<Vectors>,
-    ) -> PyResult<Vec<AnswerParts<'py>>> {
+    ) -> PyResult<Vec<Bound<'py, Results>>> {
         let collection = self.get(py)?;
-        search_many(py, |searches| collection.search_many(searches), &query, count, texts, vectors)
+        search_many(py, |searches| collection.search_many(searches), &asked, count, texts, vectors)
     }
 
     fn scan<'py>(

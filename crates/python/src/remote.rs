@@ -8,10 +8,10 @@ use nuthatch_dialect::{Vector, VectorFormat};
 use nuthatch_link::{KeyScan, KvOp, Record, StoredRecord, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 use serde::Serialize;
 
-use crate::error::{engine, invalid, to_python};
+use crate::error::{engine, invalid};
 use crate::keyspace::{self, ScanArguments, time_to_live};
 use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::Query;
@@ -98,27 +98,28 @@ pub fn cursor_after(key: &[u8]) -> String {
     KeyScan::cursor_after(key)
 }
 
-/// One search as a JSON object.
+/// One search as a JSON object, and its timeout in seconds.
 #[pyfunction]
-pub fn search_json<'py>(py: Python<'py>, query: Query<'py>) -> PyResult<Bound<'py, PyBytes>> {
-    let asked = query.asked(py)?.map_err(|error| to_python(py, error, None))?;
-    body(py, asked, query.timeout_seconds)
+pub fn search_json<'py>(py: Python<'py>, asked: Bound<'py, PyTuple>) -> PyResult<(Bound<'py, PyBytes>, Option<f64>)> {
+    let Query { asked, timeout_seconds, .. } = Query::of(&asked)?;
+    Ok((body(py, asked, timeout_seconds)?, timeout_seconds))
 }
 
-/// `query` with each of `count` texts, vectors, or both: a JSON object each.
+/// `asked` with each of `count` texts, vectors, or both: a JSON object each, and their timeout in seconds.
 #[pyfunction]
 pub fn searches_json<'py>(
     py: Python<'py>,
-    query: Query<'py>,
+    asked: Bound<'py, PyTuple>,
     count: usize,
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
-) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let asked = query.asked(py)?.map_err(|error| to_python(py, error, None))?;
+) -> PyResult<(Vec<Bound<'py, PyBytes>>, Option<f64>)> {
+    let Query { asked, timeout_seconds, .. } = Query::of(&asked)?;
     let one = |(text, vector): (_, Option<Vec<f32>>)| {
         body(py, dialect::Search { text, vector: vector.map(Vector::Numbers), ..asked.clone() }, None)
     };
-    each(py, count, texts, vectors)?.into_iter().map(one).collect()
+    let bodies = each(py, count, texts, vectors)?.into_iter().map(one).collect::<PyResult<_>>()?;
+    Ok((bodies, timeout_seconds))
 }
 
 /// Refuses a durability that is none.

@@ -1,195 +1,222 @@
-//! A search from Python's arguments, and its answer, of which Python objects are made when they are looked at.
+//! A search from the arguments of a caller in Python.
+//!
+//! What nearly every search gives is read here. Whatever else comes goes to `nuthatch.queries` and `nuthatch.arguments`,
+//! which make the same of it, or say in words why not.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_dialect::operations::Facet;
 use nuthatch_dialect::{self as dialect, Part, Vector};
-use nuthatch_link::{Answer, Hit, Leg, NamedVectors, Result, Search};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use nuthatch_link::{Result, Search};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::iter::BorrowedTupleIterator;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use serde::Serialize;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::adding::CancelFlag;
-use crate::error::invalid;
+use crate::error::{invalid, to_python};
 use crate::records::{floats, string};
-use crate::value::{json_to_python, payload_to_python};
 
-/// What `Collection.search` of the package hands over, a tuple in this order: what JSON would make larger or could not hold, what
-/// nearly every search says, and the other fields that are given as the dialect has them.
-pub struct Query<'py> {
-    pub text: Option<Bound<'py, PyAny>>,
-    pub vector: Option<PyBackedBytes>,
-    /// Further legs, by vector field.
-    pub vectors: Option<HashMap<String, PyBackedBytes>>,
+/// A search as every face writes it, and how long it may take.
+pub struct Query {
+    pub asked: dialect::Search,
     pub timeout_seconds: Option<f64>,
-    pub cancel: Option<Bound<'py, CancelFlag>>,
-    pub condition: Option<String>,
-    pub limit: usize,
-    pub offset: usize,
-    pub recall: Option<f32>,
-    pub ef: Option<usize>,
-    pub exact: bool,
-    /// text, payload, vector
-    pub include: (bool, bool, bool),
-    pub explain: bool,
-    /// An object in JSON; none when all of them are at their defaults.
-    pub fields: Option<Bound<'py, PyString>>,
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
-impl<'py> FromPyObject<'_, 'py> for Query<'py> {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let given = given.cast::<PyTuple>()?;
-        let mut fields = given.iter_borrowed();
-        Ok(Self {
-            text: next(&mut fields)?,
-            vector: next(&mut fields)?,
-            vectors: next(&mut fields)?,
-            timeout_seconds: next(&mut fields)?,
-            cancel: next(&mut fields)?,
-            condition: next(&mut fields)?,
-            limit: next(&mut fields)?,
-            offset: next(&mut fields)?,
-            recall: next(&mut fields)?,
-            ef: next(&mut fields)?,
-            exact: next(&mut fields)?,
-            include: next(&mut fields)?,
-            explain: next(&mut fields)?,
-            fields: next(&mut fields)?,
-        })
-    }
-}
-
-fn next<'py, T>(fields: &mut BorrowedTupleIterator<'_, 'py>) -> PyResult<T>
-where
-    T: for<'a> FromPyObject<'a, 'py>,
-{
-    let field = fields.next().ok_or_else(|| PyTypeError::new_err("a query of fewer fields"))?;
-    field.extract().map_err(Into::into)
-}
-
-impl Query<'_> {
-    /// As every face writes it.
-    pub fn asked(&self, py: Python<'_>) -> PyResult<Result<dialect::Search>> {
-        let text = match &self.text {
-            None => None,
-            Some(text) => Some(
-                string(text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?,
-            ),
-        };
-        let given = match &self.fields {
-            None => Ok(dialect::Search::default()),
-            Some(fields) => {
-                let fields = serde_json::from_str(&fields.to_cow()?);
-                dialect::Search::of(fields.map_err(|error| invalid(py, format!("the search: {error}")))?)
+impl Query {
+    /// Of the tuple that `nuthatch.queries.Asked` describes.
+    pub fn of(asked: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let py = asked.py();
+        let mut arguments = asked.iter_borrowed();
+        let mut next = || arguments.next().ok_or_else(|| PyTypeError::new_err("a search of fewer arguments"));
+        let (text, vector, like, using, vectors) = (next()?, next()?, next()?, next()?, next()?);
+        let (limit, offset, cursor, condition) = (next()?, next()?, next()?, next()?);
+        let (mode, fusion, weights, include, explain) = (next()?, next()?, next()?, next()?, next()?);
+        let (recall, ef, exact, timeout, cancel, further) = (next()?, next()?, next()?, next()?, next()?, next()?);
+        let further = further.cast::<PyDict>()?;
+        let is_usual = like.is_none() && using.is_none() && mode.is_none() && weights.is_none() && further.is_empty();
+        let given = match is_usual && is_text(&fusion, "rrf") {
+            true => dialect::Search::default(),
+            false => {
+                let fields = checked(py, QUERIES, "fields", (like, using, mode, fusion, weights, further))?;
+                let fields = serde_json::from_str(fields.extract()?);
+                let fields = fields.map_err(|error| invalid(py, format!("the search: {error}")))?;
+                dialect::Search::of(fields).map_err(|error| to_python(py, error, None))?
             }
         };
-        let vectors = self.vectors.iter().flatten();
-        let parts = [(self.include.0, Part::Text), (self.include.1, Part::Payload), (self.include.2, Part::Vector)];
-        Ok(given.map(|given| dialect::Search {
+        let text = match text.is_none() {
+            true => None,
+            false => Some(
+                string(&text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?,
+            ),
+        };
+        let (recall, ef, exact) = accuracy(&recall, &ef, &exact)?;
+        let asked = dialect::Search {
             text,
-            vector: self.vector.as_deref().map(|vector| Vector::Numbers(floats(vector))),
-            vectors: vectors.map(|(field, vector)| (field.clone(), Vector::Numbers(floats(vector)))).collect(),
-            filter: self.condition.clone(),
-            limit: self.limit,
-            offset: self.offset,
-            recall: self.recall,
-            ef: self.ef,
-            exact: self.exact,
-            include: Some(parts.into_iter().filter_map(|(is_wanted, part)| is_wanted.then_some(part)).collect()),
-            explain: self.explain,
+            vector: if vector.is_none() { None } else { Some(Vector::Numbers(components(&vector)?)) },
+            vectors: if vectors.is_none() { Default::default() } else { by_field(&vectors)? },
+            filter: optional_text("where", &condition)?,
+            limit: whole("limit", &limit)?,
+            offset: match cursor.is_none() {
+                true => whole("offset", &offset)?,
+                false => checked(py, QUERIES, "offset_of", (offset, cursor))?.extract()?,
+            },
+            recall,
+            ef,
+            exact,
+            include: Some(parts(&include)?),
+            explain: explain.is_truthy()?,
             ..given
-        }))
+        };
+        Ok(Self {
+            asked,
+            timeout_seconds: match timeout.is_none() {
+                true => None,
+                false => checked(py, ARGUMENTS, "seconds", ("timeout", timeout))?.extract()?,
+            },
+            cancel: match cancel.is_none() {
+                true => None,
+                false => Some(cancel.cast::<CancelFlag>()?.get().shared()),
+            },
+        })
     }
 
     /// As the engine has it.
-    pub fn search(&self, py: Python<'_>) -> PyResult<Result<Search>> {
-        let time_limit = self.timeout_seconds.map(Duration::from_secs_f64);
-        let cancel = self.cancel.as_ref().map(|cancel| cancel.get().shared());
-        Ok(self.asked(py)?.and_then(|asked| asked.into_engine(time_limit, cancel)))
+    pub fn search(self) -> Result<Search> {
+        self.asked.into_engine(self.timeout_seconds.map(Duration::from_secs_f64), self.cancel)
     }
 }
 
-/// rank, score
-type LegParts = (usize, f32);
+const QUERIES: &str = "nuthatch.queries";
+const ARGUMENTS: &str = "nuthatch.arguments";
+const VECTORS: &str = "nuthatch.vectors";
 
-/// What a hit carries besides id and score: text, context, payload, vector, vectors, and its places in the legs: of the words, of the
-/// vector, of each vector field.
-type RestParts<'py> = (
-    Option<Bound<'py, PyString>>,
-    Option<Bound<'py, PyString>>,
-    Bound<'py, PyDict>,
-    Option<Vec<f32>>,
-    NamedVectors,
-    Option<LegParts>,
-    Option<LegParts>,
-    HashMap<String, LegParts>,
-);
-
-/// The hits of an answer. What is not looked at never becomes a Python object.
-#[pyclass(frozen, module = "nuthatch._core")]
-pub struct Hits {
-    hits: Vec<Hit>,
+/// What a function of the package makes of unusual arguments.
+fn checked<'py>(
+    py: Python<'py>,
+    module: &str,
+    function: &str,
+    given: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import(module)?.getattr(function)?.call1(given)
 }
 
-#[pymethods]
-impl Hits {
-    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.hits.iter().map(|hit| &hit.id))
-    }
+fn is_text(value: &Bound<'_, PyAny>, text: &str) -> bool {
+    value.cast::<PyString>().is_ok_and(|value| value.to_str().is_ok_and(|value| value == text))
+}
 
-    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.hits.iter().map(|hit| hit.score))
+fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if value.is_exact_instance_of::<PyInt>()
+        && let Ok(number) = value.extract::<i64>()
+        && let Ok(number) = usize::try_from(number)
+    {
+        return Ok(number);
     }
+    checked(value.py(), ARGUMENTS, "whole", (name, value))?.extract()
+}
 
-    /// What the hit at this place carries besides.
-    fn rest<'py>(&self, py: Python<'py>, at: usize) -> PyResult<RestParts<'py>> {
-        let hit = self.hits.get(at).ok_or_else(|| PyIndexError::new_err("there is no such hit"))?;
-        let string = |text: &Option<String>| text.as_ref().map(|text| PyString::new(py, text));
-        let leg = |leg: &Leg| (leg.rank, leg.score);
-        Ok((
-            string(&hit.text),
-            string(&hit.context),
-            payload_to_python(py, &hit.payload)?,
-            hit.vector.clone(),
-            hit.vectors.clone(),
-            hit.legs.text.as_ref().map(leg),
-            hit.legs.vector.as_ref().map(leg),
-            hit.legs.vectors.iter().map(|(field, at)| (field.clone(), leg(at))).collect(),
-        ))
+fn optional_text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    match value.cast::<PyString>().ok().and_then(|text| text.to_str().ok()) {
+        Some(text) => Ok(Some(text.into())),
+        None => checked(value.py(), ARGUMENTS, "optional_text", (name, value))?.extract(),
     }
 }
 
-/// hits, degraded, offset of the next page, vectors and records while vectors are to come, explain if it is asked for, facets if any are
-pub type AnswerParts<'py> = (
-    Bound<'py, Hits>,
-    Vec<String>,
-    Option<usize>,
-    Option<(u64, u64)>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-);
+/// recall, ef, exact
+fn accuracy(
+    recall: &Bound<'_, PyAny>,
+    ef: &Bound<'_, PyAny>,
+    exact: &Bound<'_, PyAny>,
+) -> PyResult<(Option<f32>, Option<usize>, bool)> {
+    if ef.is_none() && exact.cast::<PyBool>().is_ok_and(|exact| !exact.is_true()) {
+        if recall.is_none() {
+            return Ok((None, None, false));
+        }
+        if let Ok(recall) = recall.cast_exact::<PyFloat>()
+            && recall.value().is_finite()
+        {
+            return Ok((Some(recall.value() as f32), None, false));
+        }
+    }
+    checked(recall.py(), QUERIES, "accuracy", (recall, ef, exact))?.extract()
+}
 
-pub fn parts<'py>(py: Python<'py>, answer: Answer, explain: bool) -> PyResult<AnswerParts<'py>> {
-    let Answer { hits, degraded, facets, next_offset, pending, explain: explained } = answer;
-    let explained = match explain {
-        true => Some(report(py, &explained)?),
-        false => None,
+/// What hits are to carry.
+fn parts(include: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
+    let py = include.py();
+    let named = match (include.cast_exact::<PyTuple>(), include.cast_exact::<PyList>()) {
+        (Ok(names), _) => names.iter().map(|name| part(&name)).collect(),
+        (_, Ok(names)) => names.iter().map(|name| part(&name)).collect(),
+        _ => None,
     };
-    let facets = match &facets[..] {
-        [] => None,
-        _ => Some(report(py, &facets.into_iter().map(Facet::from).collect::<Vec<_>>())?),
-    };
-    let pending = pending.map(|pending| (pending.vectors, pending.records));
-    Ok((Bound::new(py, Hits { hits })?, degraded, next_offset, pending, explained, facets))
+    match named {
+        Some(parts) => Ok(parts),
+        None => {
+            let (text, payload, vector): (bool, bool, bool) =
+                checked(py, ARGUMENTS, "include", (include,))?.extract()?;
+            let parts = [(text, Part::Text), (payload, Part::Payload), (vector, Part::Vector)];
+            Ok(parts.into_iter().filter_map(|(is_wanted, part)| is_wanted.then_some(part)).collect())
+        }
+    }
 }
 
-fn report<'py>(py: Python<'py>, told: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    let json = serde_json::to_value(told).map_err(|error| invalid(py, error.to_string()))?;
-    json_to_python(py, json)
+fn part(name: &Bound<'_, PyAny>) -> Option<Part> {
+    match name.cast::<PyString>().ok()?.to_str().ok()? {
+        "text" => Some(Part::Text),
+        "payload" => Some(Part::Payload),
+        "vector" => Some(Part::Vector),
+        _ => None,
+    }
+}
+
+fn components(vector: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+    let py = vector.py();
+    let bytes = match Arrays::of(vector)? {
+        Some(arrays) if arrays.is_vector(vector)? => vector.call_method0(intern!(py, "tobytes"))?,
+        _ => checked(py, VECTORS, "vector_bytes", (vector, "vector"))?,
+    };
+    Ok(floats(&bytes.extract::<PyBackedBytes>()?))
+}
+
+fn by_field(vectors: &Bound<'_, PyAny>) -> PyResult<BTreeMap<String, Vector>> {
+    let bytes = checked(vectors.py(), VECTORS, "by_field", (vectors, "vectors"))?;
+    let one = |(field, vector): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok((field.extract()?, Vector::Numbers(floats(&vector.extract::<PyBackedBytes>()?))))
+    };
+    bytes.cast::<PyDict>()?.iter().map(one).collect()
+}
+
+/// What tells a vector of 32-bit floats among numpy's arrays.
+struct Arrays {
+    array: Py<PyType>,
+    f32: Py<PyAny>,
+}
+
+impl Arrays {
+    /// Absent as long as no array was seen: numpy is not imported for this.
+    fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<&'static Self>> {
+        static ARRAYS: PyOnceLock<Arrays> = PyOnceLock::new();
+        let py = value.py();
+        if ARRAYS.get(py).is_none() && value.get_type().module()? != "numpy" {
+            return Ok(None);
+        }
+        let make = || {
+            let numpy = py.import("numpy")?;
+            let array = numpy.getattr("ndarray")?.cast_into::<PyType>()?.unbind();
+            Ok::<_, PyErr>(Self { array, f32: numpy.getattr("dtype")?.call1(("<f4",))?.unbind() })
+        };
+        ARRAYS.get_or_try_init(py, make).map(Some)
+    }
+
+    fn is_vector(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = value.py();
+        Ok(value.get_type().is(&self.array)
+            && value.getattr(intern!(py, "dtype"))?.is(&self.f32)
+            && value.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 1)
+    }
 }

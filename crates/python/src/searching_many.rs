@@ -6,28 +6,31 @@ use std::time::{Duration, Instant};
 
 use nuthatch_link::{Answer, Error, Result, Search};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::adding::SIGNALS_EVERY;
 use crate::error::{invalid, take_raised, to_python};
 use crate::records::{Vectors, string};
-use crate::searching::{self, AnswerParts, Query};
+use crate::results::Results;
+use crate::searching::Query;
 
-/// `query` with each of `count` texts, vectors, or both, asked by `run`. Its time limit is one for all of them.
+/// `asked` with each of `count` texts, vectors, or both, asked by `run`. Its time limit is one for all of them.
 pub fn search_many<'py>(
     py: Python<'py>,
     run: impl FnOnce(&[Search]) -> Result<Vec<Answer>> + Send,
-    query: &Query<'py>,
+    asked: &Bound<'py, PyTuple>,
     count: usize,
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
-) -> PyResult<Vec<AnswerParts<'py>>> {
-    let cancel = query.cancel.as_ref().map(|cancel| cancel.get().shared()).unwrap_or_default();
-    let like_all = query.search(py)?.map_err(|error| to_python(py, error, None))?;
+) -> PyResult<Vec<Bound<'py, Results>>> {
+    let query = Query::of(asked)?;
+    let cancel = query.cancel.clone().unwrap_or_default();
+    let (explain, timeout_seconds) = (query.asked.explain, query.timeout_seconds);
+    let like_all = query.search().map_err(|error| to_python(py, error, None))?;
     let like_all = Search { cancel: Some(cancel.clone()), ..like_all };
     let of_one = |(text, vector)| Search { text, vector, ..like_all.clone() };
     let searches: Vec<Search> = each(py, count, texts, vectors)?.into_iter().map(of_one).collect();
-    let deadline = query.timeout_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    let deadline = timeout_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let answers = std::thread::scope(|scope| {
         let (sender, mut ended) = channel::<()>();
         let worker = scope.spawn(move || {
@@ -58,7 +61,7 @@ pub fn search_many<'py>(
         });
         answers.map_err(|error| to_python(py, error, raised))
     })?;
-    answers.into_iter().map(|answer| searching::parts(py, answer, query.explain)).collect()
+    answers.into_iter().map(|answer| Results::of(py, answer, explain)).collect()
 }
 
 /// Text, vector.

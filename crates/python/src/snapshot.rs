@@ -3,7 +3,7 @@
 use nuthatch_link as core;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::asking;
 use crate::collection::{self, FileParts, scan_request};
@@ -13,7 +13,8 @@ use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, PageParts, ScanArguments};
 use crate::records::{self, RecordParts, Vectors};
-use crate::searching::{self, AnswerParts, Query};
+use crate::results::Results;
+use crate::searching::Query;
 use crate::searching_many::search_many;
 
 #[pyclass(frozen, module = "nuthatch._core")]
@@ -162,23 +163,24 @@ impl SnapshotCollection {
         engine(py, || collection.count(condition.as_deref()))
     }
 
-    fn search<'py>(&self, py: Python<'py>, query: Query<'py>) -> PyResult<AnswerParts<'py>> {
+    fn search<'py>(&self, py: Python<'py>, asked: Bound<'py, PyTuple>) -> PyResult<Bound<'py, Results>> {
         let collection = self.get(py)?;
-        let search = query.search(py)?;
-        let answer = engine(py, || collection.search(&search?))?;
-        searching::parts(py, answer, query.explain)
+        let query = Query::of(&asked)?;
+        let explain = query.asked.explain;
+        let answer = engine(py, || collection.ask(query.search()?))?;
+        Results::of(py, answer, explain)
     }
 
     fn search_many<'py>(
         &self,
         py: Python<'py>,
-        query: Query<'py>,
+        asked: Bound<'py, PyTuple>,
         count: usize,
         texts: Option<Bound<'py, PyList>>,
         vectors: Option<Vectors>,
-    ) -> PyResult<Vec<AnswerParts<'py>>> {
+    ) -> PyResult<Vec<Bound<'py, Results>>> {
         let collection = self.get(py)?;
-        search_many(py, |searches| collection.search_many(searches), &query, count, texts, vectors)
+        search_many(py, |searches| collection.search_many(searches), &asked, count, texts, vectors)
     }
 
     fn scan<'py>(

@@ -6,7 +6,7 @@ use nuthatch_link as core;
 use nuthatch_link::KvOp;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::asking;
 use crate::collection::{self, FileParts, scan_request};
@@ -16,7 +16,8 @@ use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, PageParts, ScanArguments, time_to_live};
 use crate::records::{self, Columns, RecordParts, Vectors};
-use crate::searching::{self, AnswerParts, Query};
+use crate::results::Results;
+use crate::searching::Query;
 use crate::searching_many::search_many;
 
 #[pyclass(frozen, module = "nuthatch._core")]
@@ -188,27 +189,28 @@ impl TransactionCollection {
         self.with(py, |collection| collection.count(condition.as_deref()))
     }
 
-    fn search<'py>(&self, py: Python<'py>, query: Query<'py>) -> PyResult<AnswerParts<'py>> {
-        let search = query.search(py)?;
-        let answer = self.with(py, |collection| collection.search(&search?))?;
-        searching::parts(py, answer, query.explain)
+    fn search<'py>(&self, py: Python<'py>, asked: Bound<'py, PyTuple>) -> PyResult<Bound<'py, Results>> {
+        let query = Query::of(&asked)?;
+        let explain = query.asked.explain;
+        let answer = self.with(py, |collection| collection.ask(query.search()?))?;
+        Results::of(py, answer, explain)
     }
 
     fn search_many<'py>(
         &self,
         py: Python<'py>,
-        query: Query<'py>,
+        asked: Bound<'py, PyTuple>,
         count: usize,
         texts: Option<Bound<'py, PyList>>,
         vectors: Option<Vectors>,
-    ) -> PyResult<Vec<AnswerParts<'py>>> {
+    ) -> PyResult<Vec<Bound<'py, Results>>> {
         self.handle.get(py)?;
         let transaction = self.transaction.get();
         let run = |searches: &[core::Search]| {
             let collection = transaction.collection(&self.name)?;
             searches.iter().map(|search| collection.search(search)).collect()
         };
-        search_many(py, run, &query, count, texts, vectors)
+        search_many(py, run, &asked, count, texts, vectors)
     }
 
     fn scan<'py>(

@@ -11,7 +11,7 @@ from .collection_reads import CollectionReads
 from .kv_entries import Bytes
 from .kv_reads import _PAGE, KeyPage, KeyReads
 from .paging import all_awaited
-from .queries import Further, Fusion, Mode, ids_query, query
+from .queries import Further, Fusion, Mode, asked, several
 from .records import FileInfo, Page, Record
 from .reports import CollectionInfo
 from .results import Facet, Results
@@ -192,7 +192,7 @@ class AsyncCollectionReads:
         """As ``Collection.search``. Cancelling the task ends the search."""
 
         def search(cancel: _core.CancelFlag) -> Results:
-            asked = query(
+            one = asked(
                 text=text,
                 vector=vector,
                 like=like,
@@ -214,7 +214,7 @@ class AsyncCollectionReads:
                 explain=explain,
                 **further,
             )
-            return self.sync._search(asked, explain)
+            return self.sync._core.search(one)
 
         return await cancellable(search, of=self.sync._core)
 
@@ -241,7 +241,7 @@ class AsyncCollectionReads:
         """As ``Collection.search_many``. Cancelling the task ends the searches."""
 
         def search(cancel: _core.CancelFlag) -> list[Results]:
-            asked = query(
+            one = asked(
                 using=using,
                 limit=limit,
                 offset=offset,
@@ -258,7 +258,7 @@ class AsyncCollectionReads:
                 explain=explain,
                 **further,
             )
-            return self.sync._search_many(asked, texts, vectors, explain)
+            return self.sync._core.search_many(one, *several(texts, vectors))
 
         return await cancellable(search, of=self.sync._core)
 
@@ -303,7 +303,7 @@ class AsyncCollectionReads:
         """As ``Collection.search_ids``. Cancelling the task ends the searches."""
 
         def search(cancel: _core.CancelFlag) -> tuple[Any, Any]:
-            asked = ids_query(
+            one = asked(
                 using=using,
                 limit=limit,
                 where=where,
@@ -313,7 +313,7 @@ class AsyncCollectionReads:
                 timeout=timeout,
                 cancel=cancel,
             )
-            return self.sync._search_ids(asked, vectors)
+            return self.sync._search_ids(one, vectors)
 
         return await cancellable(search, of=self.sync._core)
 

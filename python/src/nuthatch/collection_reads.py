@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 from . import arguments, records, reports, results
 from .cores import OverHttp
 from .paging import all_of
-from .queries import Further, Fusion, Mode, Query, ids_query, query, several
+from .queries import Asked, Further, Fusion, Mode, asked, renamed, several
 from .records import FileInfo, Page, Record, RecordParts
 from .reports import CollectionInfo
-from .results import AnswerParts, Facet, Results
+from .results import Facet, Results
 from .vectors import SupportsArray, Vector, VectorColumn, Vectors
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ class Source(Protocol):
     def count(self, condition: str | None) -> int:
         """Number of records."""
 
-    def search(self, query: Query) -> AnswerParts:
+    def search(self, asked: Asked) -> Results:
         """One search."""
 
     def search_many(
-        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
-    ) -> list[AnswerParts]:
+        self, asked: Asked, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+    ) -> list[Results]:
         """Several searches."""
 
     def scan(
@@ -177,31 +177,33 @@ class CollectionReads:
         ('a', 1, 1)
         ['b']
         """
-        asked = query(
-            text=text,
-            vector=vector,
-            like=like,
-            using=using,
-            vectors=vectors,
-            limit=limit,
-            offset=offset,
-            cursor=cursor,
-            where=where,
-            mode=mode,
-            fusion=fusion,
-            weights=weights,
-            include=include,
-            recall=recall,
-            ef=ef,
-            exact=exact,
-            timeout=timeout,
-            explain=explain,
-            **further,
+        if further and "effort" in further:
+            ef = renamed(further, ef)
+        # The arguments go as they are: most of what a search costs over its index would be looking at them here.
+        return self._core.search(
+            (
+                text,
+                vector,
+                like,
+                using,
+                vectors,
+                limit,
+                offset,
+                cursor,
+                where,
+                mode,
+                fusion,
+                weights,
+                include,
+                explain,
+                recall,
+                ef,
+                exact,
+                timeout,
+                None,
+                further,
+            )
         )
-        return self._search(asked, explain)
-
-    def _search(self, asked: Query, explain: bool) -> Results:
-        return results.of_parts(self._core.search(asked), explain)
 
     def search_many(
         self,
@@ -237,7 +239,7 @@ class CollectionReads:
         ...     [[hit.id for hit in found] for found in points.search_many(vectors=[[1, 1], [9, 9]], limit=2)]
         [['a', 'b'], ['c', 'b']]
         """
-        asked = query(
+        one = asked(
             using=using,
             limit=limit,
             offset=offset,
@@ -253,11 +255,7 @@ class CollectionReads:
             explain=explain,
             **further,
         )
-        return self._search_many(asked, texts, vectors, explain)
-
-    def _search_many(self, asked: Query, texts: object, vectors: object, explain: bool) -> list[Results]:
-        answers = self._core.search_many(asked, *several(texts, vectors))
-        return [results.of_parts(parts, explain) for parts in answers]
+        return self._core.search_many(one, *several(texts, vectors))
 
     @overload
     def search_ids(
@@ -311,12 +309,12 @@ class CollectionReads:
         ...     points.search_ids([[0, 0], [8, 8]], limit=2)
         ([['a', 'b'], ['c', 'b']], [[0.0, 5.0], [1.0, 6.4031243324279785]])
         """
-        asked = ids_query(using=using, limit=limit, where=where, recall=recall, ef=ef, exact=exact, timeout=timeout)
-        return self._search_ids(asked, vectors)
+        one = asked(using=using, limit=limit, where=where, recall=recall, ef=ef, exact=exact, timeout=timeout)
+        return self._search_ids(one, vectors)
 
-    def _search_ids(self, asked: Query, vectors: object) -> tuple[Any, Any]:
-        answers = self._core.search_many(asked, *several(None, vectors))
-        return results.ids_and_scores([parts[0] for parts in answers], as_arrays=hasattr(vectors, "__array__"))
+    def _search_ids(self, one: Asked, vectors: object) -> tuple[Any, Any]:
+        answers = self._core.search_many(one, *several(None, vectors))
+        return results.ids_and_scores(answers, as_arrays=hasattr(vectors, "__array__"))
 
     def scan(
         self,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from . import arguments
 from . import vectors as _vectors
+from ._core import CURSOR
 from .errors import InvalidError
-from .results import CURSOR
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,36 +34,26 @@ class Further(TypedDict, total=False):
     effort: int | None
 
 
-class Query(NamedTuple):
-    """A search as the extension module takes it: a tuple, because it is looked into at every search."""
-
-    text: Any
-    vector: bytes | None
-    vectors: dict[str, bytes] | None
-    timeout_seconds: float | None
-    cancel: _core.CancelFlag | None
-    where: str | None
-    limit: int
-    offset: int
-    recall: float | None
-    ef: int | None
-    exact: bool
-    #: text, payload, vector
-    include: tuple[bool, bool, bool]
-    explain: bool
-    #: A JSON object with what else differs from the defaults; None when nothing does.
-    fields: str | None
+Asked: TypeAlias = (
+    "tuple[str | None, object, str | None, str | None, object,"
+    " int, int, str | None, str | None,"
+    " Mode | None, Fusion, Mapping[str, float] | Sequence[float] | None, Sequence[str], bool,"
+    " float | None, int | None, bool, float | None, _core.CancelFlag | None, Further]"
+)
+"""The arguments of a search as they were given, which the extension module checks: text, vector, like, using, vectors;
+limit, offset, cursor, where; mode, fusion, weights, include, explain; recall, ef, exact, timeout, cancel, further.
+"""
 
 
-def query(
+def asked(
     *,
     limit: int,
-    offset: int,
+    offset: int = 0,
     where: str | None,
-    mode: Mode | None,
-    fusion: Fusion,
-    weights: Mapping[str, float] | Sequence[float] | None,
-    include: Sequence[str],
+    mode: Mode | None = None,
+    fusion: Fusion = "rrf",
+    weights: Mapping[str, float] | Sequence[float] | None = None,
+    include: Sequence[str] = (),
     recall: float | None,
     ef: int | None,
     exact: bool,
@@ -77,39 +67,59 @@ def query(
     vectors: object = None,
     cursor: str | None = None,
     **further: Unpack[Further],
-) -> Query:
+) -> Asked:
     """One search, or the common part of several."""
     if "effort" in further:
-        old = further.pop("effort")
-        if ef is not None:
-            raise InvalidError("search got ef and effort, its old name; give ef alone")
-        warnings.warn("effort= is now ef=; the old name goes with the next version", DeprecationWarning, stacklevel=3)
-        ef = old
-    fields = None
-    if like is not None or using is not None or mode is not None or fusion != "rrf" or weights is not None or further:
-        fields = _fields(like, using, mode, fusion, weights, further)
-    if recall is not None or ef is not None or exact is not False:
-        recall, ef, exact = arguments.accuracy(recall, ef, exact)
-        _check_finite("recall", recall)
-    return Query(
+        ef = renamed(further, ef, stacklevel=4)
+    return (
         text,
-        None if vector is None else _vectors.vector_bytes(vector, "vector"),
-        None if vectors is None else _vectors.by_field(vectors, "vectors"),
-        None if timeout is None else arguments.seconds("timeout", timeout),
-        cancel,
-        None if where is None else arguments.text("where", where),
-        arguments.whole("limit", limit),
-        _offset(offset, cursor) if offset or cursor is not None else 0,
+        vector,
+        like,
+        using,
+        vectors,
+        limit,
+        offset,
+        cursor,
+        where,
+        mode,
+        fusion,
+        weights,
+        include,
+        explain,
         recall,
         ef,
         exact,
-        arguments.include(include),
-        bool(explain),
-        fields,
+        timeout,
+        cancel,
+        further,
     )
 
 
-def _fields(
+def cancel_of(asked: Asked) -> _core.CancelFlag | None:
+    """What ends the search."""
+    *_, cancel, _further = asked
+    return cancel
+
+
+def renamed(further: Further, ef: int | None, *, stacklevel: int = 3) -> int | None:
+    """``ef`` as its old name gives it."""
+    old = further.pop("effort")
+    if ef is not None:
+        raise InvalidError("search got ef and effort, its old name; give ef alone")
+    warnings.warn(
+        "effort= is now ef=; the old name goes with the next version", DeprecationWarning, stacklevel=stacklevel
+    )
+    return old
+
+
+def accuracy(recall: object, ef: object, exact: object) -> tuple[float | None, int | None, bool]:
+    """How well the vector leg looks."""
+    found = arguments.accuracy(recall, ef, exact)
+    _check_finite("recall", found[0])
+    return found
+
+
+def fields(
     like: str | None,
     using: str | None,
     mode: Mode | None,
@@ -117,59 +127,30 @@ def _fields(
     weights: Mapping[str, float] | Sequence[float] | None,
     further: Further,
 ) -> str:
-    """What is given; the engine knows what the others are by default."""
-    fields: dict[str, Any] = {}
+    """What is given, as a JSON object; the engine knows what the others are by default."""
+    given: dict[str, Any] = {}
     if like is not None:
-        fields["like"] = arguments.text("like", like)
+        given["like"] = arguments.text("like", like)
     if using is not None:
-        fields["using"] = arguments.text("using", using)
+        given["using"] = arguments.text("using", using)
     if mode is not None:
-        fields["mode"] = arguments.text("mode", mode)
+        given["mode"] = arguments.text("mode", mode)
     if fusion != "rrf":
-        fields["fusion"] = arguments.text("fusion", fusion)
+        given["fusion"] = arguments.text("fusion", fusion)
     if weights is not None:
-        fields["text_weight"], fields["vector_weight"] = arguments.weights(weights)
+        given["text_weight"], given["vector_weight"] = arguments.weights(weights)
     for name, wish in further.items():
         if name not in Further.__annotations__:
             raise TypeError(f"search() got an unexpected keyword argument {name!r}")
-        fields[name] = wish
-    for name, value in fields.items():
+        given[name] = wish
+    for name, value in given.items():
         _check_finite(name, value)
-    return _json(fields)
+    return _json(given)
 
 
 def _check_finite(name: str, value: object) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidError(f"{name} is {value}; weights, shares and scores are finite numbers")
-
-
-def ids_query(
-    *,
-    using: str | None,
-    limit: int,
-    where: str | None,
-    recall: float | None,
-    ef: int | None,
-    exact: bool,
-    timeout: float | None,
-    cancel: _core.CancelFlag | None = None,
-) -> Query:
-    """What several searches by vectors have in common whose hits are their ids and scores."""
-    return query(
-        using=using,
-        limit=limit,
-        offset=0,
-        where=where,
-        mode=None,
-        fusion="rrf",
-        weights=None,
-        include=(),
-        recall=recall,
-        ef=ef,
-        exact=exact,
-        timeout=timeout,
-        cancel=cancel,
-    )
 
 
 def _json(fields: dict[str, Any]) -> str:
@@ -200,10 +181,9 @@ def several(texts: object, vectors: object) -> tuple[int, list[Any] | None, _vec
     return _vectors.rows_in(rows), None, rows
 
 
-def _offset(offset: int, cursor: str | None) -> int:
+def offset_of(offset: int, cursor: str) -> int:
+    """The offset of the page that a cursor is of."""
     found = arguments.whole("offset", offset)
-    if cursor is None:
-        return found
     if found:
         raise InvalidError("search takes offset or cursor, not both")
     digits = arguments.text("cursor", cursor).removeprefix(CURSOR)

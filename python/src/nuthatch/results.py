@@ -3,40 +3,63 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast, final, overload
+
+from . import _core
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-LegParts: TypeAlias = "tuple[int, float] | None"
-RestParts: TypeAlias = (
-    "tuple[str | None, str | None, dict[str, Any], list[float] | None, dict[str, list[float]],"
-    " LegParts, LegParts, dict[str, tuple[int, float]]]"
+T = TypeVar("T")
+
+#: What a dataclass has besides its values, as far as it works on another class.
+_OF_DATACLASS = (
+    *("__annotations__", "__dataclass_fields__", "__dataclass_params__", "__doc__", "__eq__", "__hash__"),
+    *("__match_args__", "__replace__", "__repr__", "to_dict"),
 )
-AnswerParts: TypeAlias = (
-    "tuple[Hits, list[str], int | None, tuple[int, int] | None, dict[str, Any] | None, list[dict[str, Any]] | None]"
+_OF_RESULTS = (
+    *("__annotations__", "__contains__", "__doc__", "__reduce__", "__repr__", "__reversed__"),
+    *("count", "index", "to_arrow", "to_dicts", "to_pandas"),
 )
 
 
-class Hits(Protocol):
-    """The hits of an answer, as the extension module has them."""
+def _in_rust(made: Any, names: Iterable[str]) -> Callable[[type[T]], type[T]]:
+    """Puts a class of the extension module, which has the values, in the place of the class that describes it."""
 
-    def ids(self) -> list[str]:
-        """The id of each."""
+    def completed(described: type[T]) -> type[T]:
+        for name in names:
+            if hasattr(described, name):
+                setattr(made, name, getattr(described, name))
+        made.__name__ = described.__name__  # messages about attributes then name it without its module
+        return cast("type[T]", made)
 
-    def scores(self) -> list[float]:
-        """The score of each."""
-
-    def rest(self, at: int) -> RestParts:
-        """Text, context, payload, vector, vectors, places in the legs: of the words, of the vector, of vector fields."""
+    return completed
 
 
-@dataclass(frozen=True, slots=True)
+def _frozen(made: Any) -> Callable[[type[T]], type[T]]:
+    """As ``_in_rust``, of a frozen dataclass."""
+    made.__setattr__, made.__delattr__, made.__reduce__ = _not_set, _not_deleted, _reduced
+    return _in_rust(made, _OF_DATACLASS)
+
+
+def _not_set(self: object, name: str, value: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _not_deleted(self: object, name: str) -> NoReturn:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _reduced(self: Any) -> tuple[Any, ...]:
+    return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+
+
+@final
+@_frozen(_core.Leg)
+@dataclass(frozen=True)
 class Leg:
     """A hit's rank and score in one leg of a search."""
 
@@ -47,7 +70,9 @@ class Leg:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
+@final
+@_frozen(_core.Legs)
+@dataclass(frozen=True)
 class Legs:
     """A hit's rank and score in each leg that found it."""
 
@@ -58,38 +83,10 @@ class Legs:
     vectors: dict[str, Leg] = field(default_factory=dict)
 
 
-class _Answered:
-    """A hit that is still part of an answer: what it carries besides id and score is made when it is first looked at."""
-
-    __slots__ = ("_answered",)
-
-    #: The hits of the answer, and the place among them; None once everything is made, so that the answer may go.
-    _answered: tuple[Hits, int] | None
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            # Python asks here only for what the object does not have, or not yet.
-            if name not in _RESTS:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            if (answered := self._answered) is None:
-                return object.__getattribute__(self, name)  # another thread was first
-            hits, at = answered
-            text, context, payload, vector, vectors, text_leg, vector_leg, named_legs = hits.rest(at)
-            legs = Legs(
-                Leg(*text_leg) if text_leg else None,
-                Leg(*vector_leg) if vector_leg else None,
-                {field: Leg(*leg) for field, leg in named_legs.items()},
-            )
-            rest = {"text": text, "context": context, "payload": payload}
-            for part, value in {**rest, "vector": vector, "vectors": vectors, "legs": legs}.items():
-                object.__setattr__(self, part, value)
-            object.__setattr__(self, "_answered", None)
-            return object.__getattribute__(self, name)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit(_Answered):
+@final
+@_frozen(_core.Hit)
+@dataclass(frozen=True)
+class Hit:
     """One hit of a search."""
 
     id: str
@@ -123,10 +120,6 @@ class Hit(_Answered):
         return parts
 
 
-#: Attributes that come with the first look at one of them.
-_RESTS = frozenset(("text", "payload", "legs", "context", "vector", "vectors"))
-
-
 @dataclass(frozen=True, slots=True)
 class Facet:
     """The values of a field among the records that match."""
@@ -153,6 +146,8 @@ class Pending(NamedTuple):
         return self.vectors * 100 // self.records
 
 
+@final
+@_in_rust(_core.Results, _OF_RESULTS)
 class Results(Sequence[Hit]):
     """Hits, best first.
 
@@ -163,46 +158,42 @@ class Results(Sequence[Hit]):
     found by its words.
     """
 
-    __slots__ = ("_hits", "cursor", "degraded", "explain", "facets", "pending")
+    cursor: str | None
+    degraded: list[str]
+    explain: dict[str, Any] | None
+    facets: dict[str, Facet]
+    pending: Pending | None
 
-    def __init__(
-        self,
-        hits: list[Hit],
-        cursor: str | None = None,
-        degraded: Sequence[str] = (),
-        explain: dict[str, Any] | None = None,
-        facets: dict[str, Facet] | None = None,
-        pending: Pending | None = None,
-    ) -> None:
-        self._hits = hits
-        self.cursor = cursor
-        self.degraded = list(degraded)
-        self.explain = explain
-        self.facets = {} if facets is None else facets
-        self.pending = pending
+    if TYPE_CHECKING:
 
-    @overload
-    def __getitem__(self, at: int) -> Hit: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Hit]: ...
-    def __getitem__(self, at: int | slice) -> Hit | list[Hit]:
-        return self._hits[at]
+        def __init__(
+            self,
+            hits: list[Hit],
+            cursor: str | None = None,
+            degraded: Sequence[str] = (),
+            explain: dict[str, Any] | None = None,
+            facets: dict[str, Facet] | None = None,
+            pending: Pending | None = None,
+        ) -> None: ...
+        @overload
+        def __getitem__(self, at: int) -> Hit: ...
+        @overload
+        def __getitem__(self, at: slice) -> list[Hit]: ...
+        def __getitem__(self, at: int | slice) -> Hit | list[Hit]: ...
+        def __len__(self) -> int: ...
+        def __iter__(self) -> Iterator[Hit]: ...
 
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self._hits)
+    def __reduce__(self) -> tuple[Any, ...]:
+        said = (self.cursor, self.degraded, self.explain, self.facets, self.pending)
+        return type(self), (list(self), *said)
 
     def __repr__(self) -> str:
         degraded = ", degraded" if self.degraded else ""
-        return (
-            f"Results({[hit.id for hit in self._hits[:3]]!r}{'…' if len(self) > 3 else ''}, {len(self)} hits{degraded})"
-        )
+        return f"Results({[hit.id for hit in self[:3]]!r}{'…' if len(self) > 3 else ''}, {len(self)} hits{degraded})"
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The hits as dicts."""
-        return [hit.to_dict() for hit in self._hits]
+        return [hit.to_dict() for hit in self]
 
     def to_arrow(self) -> pyarrow.Table:
         """A table with id, score, text, each payload field as a column of its own, and the ranks and scores of the legs; those of
@@ -214,28 +205,28 @@ class Results(Sequence[Hit]):
         import pyarrow
 
         table: dict[str, Any] = {
-            "id": pyarrow.array([hit.id for hit in self._hits], pyarrow.string()),
-            "score": pyarrow.array([hit.score for hit in self._hits], pyarrow.float32()),
-            "text": pyarrow.array([hit.text for hit in self._hits], pyarrow.string()),
+            "id": pyarrow.array([hit.id for hit in self], pyarrow.string()),
+            "score": pyarrow.array([hit.score for hit in self], pyarrow.float32()),
+            "text": pyarrow.array([hit.text for hit in self], pyarrow.string()),
         }
         legs_by_name: dict[str, list[Leg | None]] = {
-            "text": [hit.legs.text for hit in self._hits],
-            "vector": [hit.legs.vector for hit in self._hits],
+            "text": [hit.legs.text for hit in self],
+            "vector": [hit.legs.vector for hit in self],
         }
-        for field_name in dict.fromkeys(name for hit in self._hits for name in hit.legs.vectors):
-            legs_by_name[f"vector.{field_name}"] = [hit.legs.vectors.get(field_name) for hit in self._hits]
+        for field_name in dict.fromkeys(name for hit in self for name in hit.legs.vectors):
+            legs_by_name[f"vector.{field_name}"] = [hit.legs.vectors.get(field_name) for hit in self]
         for name, legs in legs_by_name.items():
             ranks = [None if leg is None else leg.rank for leg in legs]
             scores = [None if leg is None else leg.score for leg in legs]
             table[f"{name}_rank"] = pyarrow.array(ranks, pyarrow.int64())
             table[f"{name}_score"] = pyarrow.array(scores, pyarrow.float32())
-        if any(hit.vector is not None for hit in self._hits):
-            table["vector"] = pyarrow.array([hit.vector for hit in self._hits], pyarrow.list_(pyarrow.float32()))
-        for name in dict.fromkeys(name for hit in self._hits for name in hit.vectors):
-            found = [hit.vectors.get(name) for hit in self._hits]
+        if any(hit.vector is not None for hit in self):
+            table["vector"] = pyarrow.array([hit.vector for hit in self], pyarrow.list_(pyarrow.float32()))
+        for name in dict.fromkeys(name for hit in self for name in hit.vectors):
+            found = [hit.vectors.get(name) for hit in self]
             table[f"vector.{name}"] = pyarrow.array(found, pyarrow.list_(pyarrow.float32()))
-        for name in dict.fromkeys(name for hit in self._hits for name in hit.payload):
-            values = [hit.payload.get(name) for hit in self._hits]
+        for name in dict.fromkeys(name for hit in self for name in hit.payload):
+            values = [hit.payload.get(name) for hit in self]
             table[f"payload.{name}" if name in table else name] = _arrow_column(values)
         return pyarrow.table(table)
 
@@ -243,6 +234,9 @@ class Results(Sequence[Hit]):
         """A data frame with the columns of ``to_arrow``. Needs pandas and pyarrow."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+
+Sequence.register(Results)
 
 
 def _arrow_column(values: list[Any]) -> pyarrow.Array:
@@ -271,26 +265,9 @@ def facets(found: Iterable[Mapping[str, Any]]) -> dict[str, Facet]:
     return {facet["field"]: one(facet) for facet in found}
 
 
-#: What a cursor of results begins with; the offset of the page follows.
-CURSOR = "after:"
-
-
-def of_parts(parts: AnswerParts, explain: bool) -> Results:
-    """An answer from the extension module's form of it."""
-    found, degraded, next_offset, pending, explained, counted = parts
-    return Results(
-        _hits_of(found),
-        None if next_offset is None else f"{CURSOR}{next_offset}",
-        degraded,
-        explained if explain else None,
-        facets(counted) if counted else None,
-        None if pending is None else Pending(*pending),
-    )
-
-
-def ids_and_scores(answers: Sequence[Hits], *, as_arrays: bool) -> tuple[Any, Any]:
-    """The ids and the scores of the hits of several answers, as matrices or as lists."""
-    ids, scores = [found.ids() for found in answers], [found.scores() for found in answers]
+def ids_and_scores(answers: list[Results], *, as_arrays: bool) -> tuple[Any, Any]:
+    """The ids and the scores of the hits of several answers, as matrices or as lists; uses the answers up."""
+    ids, scores = _core.ids_and_scores(answers)
     if not as_arrays:
         return ids, scores
     import numpy
@@ -302,18 +279,3 @@ def ids_and_scores(answers: Sequence[Hits], *, as_arrays: bool) -> tuple[Any, An
         of_some += [math.nan] * (width - len(of_some))
     shape = (len(ids), width)
     return numpy.array(ids, dtype=object).reshape(shape), numpy.array(scores, dtype=numpy.float32).reshape(shape)
-
-
-#: What sets an attribute of a hit, which is frozen for everybody else.
-_set_id, _set_score, _set_answered = (
-    vars(of)[name].__set__ for of, name in ((Hit, "id"), (Hit, "score"), (_Answered, "_answered"))
-)
-
-
-def _hits_of(found: Hits) -> list[Hit]:
-    """Loops without bytecode: this is most of what Python adds to a search."""
-    ids = found.ids()
-    hits: list[Hit] = list(map(object.__new__, repeat(Hit, len(ids))))
-    for set_part, parts in ((_set_id, ids), (_set_score, found.scores()), (_set_answered, zip(repeat(found), count()))):
-        deque(map(set_part, hits, parts), 0)
-    return hits

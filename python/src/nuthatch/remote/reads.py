@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..cores import OverHttp
 from ..errors import NotFoundError
+from ..queries import cancel_of
 from . import values
 from .caller import Caller, address
 from .values import bytes_json, bytes_of
 
 if TYPE_CHECKING:
-    from ..queries import Query
+    from ..queries import Asked
     from ..records import RecordParts
-    from ..results import AnswerParts
+    from ..results import Results
     from ..vectors import VectorColumn
 
 #: A longer key would not fit into the head of a request.
@@ -57,18 +58,18 @@ class RecordReads(Named):
         found: int = self._caller.read("GET", address("collections", self._name, "count", where=condition))["count"]
         return found
 
-    def search(self, query: Query) -> AnswerParts:
-        place, limit = address("collections", self._name, "search"), query.timeout_seconds
-        asked = _core.search_json(query)
-        return values.answer(self._caller.read("POST", place, asked, timeout_seconds=limit, cancel=query.cancel))
+    def search(self, asked: Asked) -> Results:
+        body, limit = _core.search_json(asked)
+        place = address("collections", self._name, "search")
+        return values.answer(self._caller.read("POST", place, body, timeout_seconds=limit, cancel=cancel_of(asked)))
 
     def search_many(
-        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
-    ) -> list[AnswerParts]:
-        place, limit = address("collections", self._name, "search-many"), query.timeout_seconds
-        searches = _core.searches_json(query, count, texts, vectors)
+        self, asked: Asked, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+    ) -> list[Results]:
+        place = address("collections", self._name, "search-many")
+        searches, limit = _core.searches_json(asked, count, texts, vectors)
         started = time.monotonic()
-        found: list[AnswerParts] = []
+        found: list[Results] = []
         for start in range(0, count, _SEARCHES_MAX):
             some = b",".join(searches[start : start + _SEARCHES_MAX])
             body = b'{"searches":[' + some + b"]"
@@ -76,7 +77,7 @@ class RecordReads(Named):
                 # One time limit for all of them; the server reports when it is up.
                 left = max(limit - (time.monotonic() - started), 0.0) if start else limit
                 body += b',"timeout_ms":%r' % (left * 1000)
-            said = self._caller.read("POST", place, body + b"}", timeout_seconds=limit, cancel=query.cancel)
+            said = self._caller.read("POST", place, body + b"}", timeout_seconds=limit, cancel=cancel_of(asked))
             found += [values.answer(answer) for answer in said["answers"]]
         return found
 

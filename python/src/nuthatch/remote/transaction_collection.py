@@ -13,9 +13,9 @@ from .reads import RecordReads
 
 if TYPE_CHECKING:
     from ..batch import Columns
-    from ..queries import Query
+    from ..queries import Asked
     from ..records import RecordParts
-    from ..results import AnswerParts
+    from ..results import Results
     from ..vectors import VectorColumn
 
 
@@ -69,15 +69,15 @@ class TransactionCollection(RecordReads):
         self._depend_on_everything()
         return super().count(condition)
 
-    def search(self, query: Query) -> AnswerParts:
+    def search(self, asked: Asked) -> Results:
         self._depend_on_everything()
-        return super().search(query)
+        return super().search(asked)
 
     def search_many(
-        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
-    ) -> list[AnswerParts]:
+        self, asked: Asked, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+    ) -> list[Results]:
         self._depend_on_everything()
-        return super().search_many(query, count, texts, vectors)
+        return super().search_many(asked, count, texts, vectors)
 
     def scan(
         self, condition: str | None, limit: int, cursor: str | None, vectors: bool

@@ -9,10 +9,12 @@ from base64 import b64decode, b64encode
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from .. import _core
+from ..results import Leg, Legs, Pending, Results, facets
+
 if TYPE_CHECKING:
     from ..nodes import EdgeParts, NodeParts
     from ..records import RecordParts
-    from ..results import AnswerParts, LegParts, RestParts
 
 _FLOAT = struct.Struct("f")
 
@@ -56,45 +58,33 @@ def record(found: dict[str, Any]) -> RecordParts:
     )
 
 
-def answer(found: dict[str, Any]) -> AnswerParts:
+def answer(found: dict[str, Any]) -> Results:
     """What a search answered."""
-    pending = found.get("pending")
-    how_far = None if pending is None else (pending["vectors"], pending["records"])
-    explain, facets = found.get("explain"), found.get("facets")
-    return Hits(found["hits"]), found["degraded"], found["next_offset"], how_far, explain, facets
+    pending, next_offset, counted = found.get("pending"), found["next_offset"], found.get("facets")
+    return Results(
+        _core.hits_of_server(found["hits"]),
+        None if next_offset is None else f"{_core.CURSOR}{next_offset}",
+        found["degraded"],
+        found.get("explain"),
+        facets(counted) if counted else None,
+        None if pending is None else Pending(pending["vectors"], pending["records"]),
+    )
 
 
-class Hits:
-    """The hits of an answer."""
-
-    __slots__ = ("_hits",)
-
-    def __init__(self, hits: list[dict[str, Any]]) -> None:
-        self._hits = hits
-
-    def ids(self) -> list[str]:
-        return [hit["id"] for hit in self._hits]
-
-    def scores(self) -> list[float]:
-        return [_single(hit["score"]) for hit in self._hits]
-
-    def rest(self, at: int) -> RestParts:
-        hit = self._hits[at]
-        legs = hit["legs"]
-        return (
-            hit["text"],
-            hit["context"],
-            _payload(hit),
-            vector(hit.get("vector")),
-            _vectors(hit),
-            _leg(legs["text"]),
-            _leg(legs["vector"]),
-            {name: (leg["rank"], _single(leg["score"])) for name, leg in legs["vectors"].items()},
-        )
+def carried(hit: dict[str, Any]) -> tuple[str | None, dict[str, Any], str | None, list[float] | None, dict[str, Any]]:
+    """Text, payload, context, vector and vectors of a hit."""
+    return hit["text"], _payload(hit), hit["context"], vector(hit.get("vector")), _vectors(hit)
 
 
-def _leg(found: dict[str, Any] | None) -> LegParts:
-    return None if found is None else (found["rank"], _single(found["score"]))
+def legs(hit: dict[str, Any]) -> Legs:
+    """The places of a hit in the legs."""
+    found = hit["legs"]
+    by_field = {name: Leg(leg["rank"], _single(leg["score"])) for name, leg in found["vectors"].items()}
+    return Legs(_leg(found["text"]), _leg(found["vector"]), by_field)
+
+
+def _leg(found: dict[str, Any] | None) -> Leg | None:
+    return None if found is None else Leg(found["rank"], _single(found["score"]))
 
 
 def _vectors(found: dict[str, Any]) -> dict[str, list[float]]:
