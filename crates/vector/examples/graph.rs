@@ -37,8 +37,7 @@ fn main() -> Outcome<()> {
     match plain.as_slice() {
         ["build", rows, metric, folder] => build(
             Path::new(rows),
-            metric.parse()?,
-            option("--element").unwrap_or("f32").parse()?,
+            (metric.parse()?, option("--element").unwrap_or("f32").parse()?),
             Path::new(folder),
             option("--rows").map_or(Ok(usize::MAX), str::parse)?,
             option("--threads").map_or(Ok(2), str::parse)?,
@@ -75,8 +74,7 @@ fn main() -> Outcome<()> {
 
 fn build(
     source: &Path,
-    metric: Metric,
-    element: Element,
+    (metric, element): (Metric, Element),
     folder: &Path,
     rows_max: usize,
     threads: usize,
