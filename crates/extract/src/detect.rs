@@ -1,5 +1,7 @@
 //! Which format a file is in: by its content where that is certain, else by its name.
 
+mod packed;
+
 use std::path::Path;
 
 use crate::{ExtractError, Kind};
@@ -19,7 +21,10 @@ pub(crate) fn detect(path: &Path, bytes: &[u8]) -> Result<Format, ExtractError> 
         return Ok(PDF);
     }
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    refuse_binary(path, &extension, bytes)?;
+    if let Some(format) = packed::detect(path, &extension, bytes)? {
+        return Ok(format);
+    }
+    refuse_binary(path, bytes)?;
     if extension == "pdf" {
         let what = "it has no %PDF header; it is not a PDF, or its beginning is lost".to_owned();
         return Err(ExtractError::Broken { path: path.to_owned(), what });
@@ -42,31 +47,23 @@ fn looks_like_text(bytes: &[u8]) -> bool {
 
 /// Text never holds a NUL, except in UTF-16, which announces itself by a mark; almost every binary format holds one
 /// early.
-fn refuse_binary(path: &Path, extension: &str, bytes: &[u8]) -> Result<(), ExtractError> {
+fn refuse_binary(path: &Path, bytes: &[u8]) -> Result<(), ExtractError> {
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some_and(|(e, _)| e != encoding_rs::UTF_8);
     let nul = if marked { None } else { memchr::memchr(0, bytes) };
     let known = infer::get(bytes).filter(|t| !t.mime_type().starts_with("text/") && t.mime_type() != "application/xml");
-    let (zip, ole) = (bytes.starts_with(b"PK\x03\x04"), bytes.starts_with(b"\xD0\xCF\x11\xE0"));
-    let document = match extension {
-        "docx" | "xlsx" | "pptx" | "odt" | "ods" | "odp" | "epub" => zip,
-        "doc" | "xls" | "ppt" => ole,
-        "rtf" => bytes.starts_with(b"{\\rtf"),
-        _ => false,
-    };
     let path = path.to_owned();
-    match (document, known, nul) {
-        (true, _, _) => Err(ExtractError::Unsupported { path, what: format!("a .{extension} document") }),
+    match (known, nul) {
         // A magic number of a few letters can also begin a text ("BM", "GIF8 is a format …"), so it counts only in what
         // is not text.
-        (_, Some(known), nul) if nul.is_some() || std::str::from_utf8(bytes).is_err() && !marked => {
+        (Some(known), nul) if nul.is_some() || std::str::from_utf8(bytes).is_err() && !marked => {
             Err(ExtractError::Binary { path, why: known.mime_type().to_owned() })
         }
-        (_, None, None)
+        (None, None)
             if !marked && std::str::from_utf8(bytes).is_err() && bytes.iter().take(8192).any(|&b| is_control(b)) =>
         {
             Err(ExtractError::Binary { path, why: "control bytes that no text holds".to_owned() })
         }
-        (_, None, Some(offset)) => Err(ExtractError::Binary { path, why: format!("a NUL byte at {offset}") }),
+        (None, Some(offset)) => Err(ExtractError::Binary { path, why: format!("a NUL byte at {offset}") }),
         _ => Ok(()),
     }
 }

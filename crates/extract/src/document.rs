@@ -13,10 +13,23 @@ pub enum Kind {
     Pdf,
     /// A programming language.
     Code,
+    /// A word processor's document: its paragraphs, tables and notes.
+    Document,
+    /// Slides: the text and the notes of each.
+    Slides,
+    /// A workbook: the rows of each sheet.
+    Sheet,
+    /// An electronic book: its chapters.
+    Book,
+    /// A mail, or a mailbox of them: some headers, the text, what is attached.
+    Mail,
+    /// A notebook: its cells and what they printed.
+    Notebook,
 }
 
 impl Kind {
-    /// Lower-case name for payloads and reports: `markdown`, `text`, `html`, `pdf`, `code`.
+    /// Lower-case name for payloads and reports: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`,
+    /// `sheet`, `book`, `mail`, `notebook`.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Markdown => "markdown",
@@ -24,7 +37,19 @@ impl Kind {
             Kind::Html => "html",
             Kind::Pdf => "pdf",
             Kind::Code => "code",
+            Kind::Document => "document",
+            Kind::Slides => "slides",
+            Kind::Sheet => "sheet",
+            Kind::Book => "book",
+            Kind::Mail => "mail",
+            Kind::Notebook => "notebook",
         }
+    }
+
+    /// Whether passages are slices of the file. Of the other kinds they are slices of the text that was copied out of
+    /// it, except for HTML, whose spans cover markup.
+    pub fn is_verbatim(self) -> bool {
+        matches!(self, Kind::Markdown | Kind::Text | Kind::Code)
     }
 }
 
@@ -34,17 +59,20 @@ pub struct Document {
     /// What it was read as.
     pub kind: Kind,
     /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
-    /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`. `None` when the
-    /// name tells nothing and the content is plain text.
+    /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
+    /// document's format: `docx`, `odt`, `rtf`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `eml`, `mbox`, `ipynb`.
+    /// `None` when the name tells nothing and the content is plain text.
     pub lang: Option<String>,
     /// The media type, such as `text/markdown`.
     pub mime: &'static str,
     /// Front matter's `title` or the first `#` heading (Markdown), `<title>` or the first `<h1>` (HTML), the
-    /// information dictionary's title (PDF). Never made up from the file name.
+    /// information dictionary's title (PDF), the properties' title (documents), the subject (a mail). Never made up from
+    /// the file name.
     pub title: Option<String>,
     /// In source order, never empty strings. Empty when the file holds nothing but white space.
     pub passages: Vec<Passage>,
-    /// What had to be left out although the rest was read, one sentence each: a PDF page that would not parse.
+    /// What had to be left out although the rest was read, one sentence each: a PDF page that would not parse,
+    /// an attachment that is a picture.
     pub warnings: Vec<String>,
 }
 
@@ -56,18 +84,22 @@ pub struct Passage {
     /// Where it stands, outermost first: the headings above it, or the enclosing symbols of code (`["impl Foo", "fn
     /// bar"]`).
     pub heading: Vec<String>,
-    /// First line, from 1, in the source file; for PDF, in the extracted text of the page.
+    /// First line, from 1, in the source file; for PDF and documents, in the extracted text of the page or the part.
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// First byte in the source file; for PDF, in the extracted text of the page. For HTML the span covers the markup
+    /// First byte in the source file; for PDF and documents, in the extracted text of the page or the part (a slide, a
+    /// sheet, a chapter, a mail, an attachment; all of a word processor's document). For HTML the span covers the markup
     /// from the first to the last word of the passage; a run of text with character references (`&amp;`) is placed by
     /// its line.
     pub start_byte: u64,
     /// One past the last byte.
     pub end_byte: u64,
-    /// Page of a PDF, from 1.
+    /// Page of a PDF, or slide, from 1.
     pub page: Option<u32>,
+    /// Where it stands, in the words of its format, when neither page nor lines say it: `Prices!A2:F20`, `cells 3-5`,
+    /// `message 7, plan.docx`.
+    pub place: Option<String>,
 }
 
 /// How large passages are.

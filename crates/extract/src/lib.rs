@@ -19,17 +19,27 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod code;
+mod convert;
 mod decode;
 mod detect;
 mod document;
+mod docx;
 mod error;
 mod html;
+mod isolated;
 mod lines;
 mod markdown;
+mod ooxml;
+mod package;
+mod part;
 mod passages;
 mod pdf;
+mod read;
+mod sheets;
 mod split;
+mod table;
 mod walk;
+mod xml;
 
 pub use document::{Document, Kind, Passage, PassageOptions};
 pub use error::ExtractError;
@@ -39,7 +49,7 @@ use std::path::Path;
 
 /// Raised by one whenever a change makes any file split, title or label differently, so that a caller who stored it
 /// knows to extract unchanged files again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Text, title and passages of one file. `path` decides the format together with the bytes, and names the file in
 /// errors; nothing is read from disk.
@@ -48,17 +58,23 @@ pub const VERSION: u32 = 1;
 /// on: [`ExtractError::Binary`] and [`ExtractError::Unsupported`] say what was recognised, [`ExtractError::NotUtf8`]
 /// where the text stops being UTF-8, [`ExtractError::Broken`] what the parser choked on.
 pub fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
+    extract_at(path, bytes, options, 0)
+}
+
+/// `depth` counts the mails that it is attached to.
+fn extract_at(path: &Path, bytes: &[u8], options: &PassageOptions, depth: usize) -> Result<Document, ExtractError> {
     let format = detect::detect(path, bytes)?;
-    if format.kind == Kind::Pdf {
-        return pdf::extract(path, bytes, options);
-    }
-    let source = decode::decode(path, bytes)?;
+    let source = match format.kind {
+        Kind::Pdf => return pdf::extract(path, bytes, options),
+        kind if kind.is_verbatim() || kind == Kind::Html => decode::decode(path, bytes)?,
+        _ => return convert::extract(path, bytes, format, options, depth),
+    };
     let text = source.text.as_ref();
     let (title, pieces) = match format.kind {
         Kind::Markdown => markdown::pieces(text, options),
         Kind::Html => html::pieces(text, options),
         Kind::Code => (None, code::pieces(text, format.lang, options)),
-        Kind::Text | Kind::Pdf => (None, passages::plain(text, options)),
+        _ => (None, passages::plain(text, options)),
     };
     Ok(Document {
         kind: format.kind,

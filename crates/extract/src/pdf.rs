@@ -3,16 +3,16 @@
 mod guard;
 
 use std::path::Path;
-use std::sync::Once;
 
 use pdf_extract::{Document as Pdf, MediaBox, OutputDev, OutputError, PlainTextOutput, Transform};
 
+use crate::isolated::{isolated, reason};
 use crate::lines::Lines;
 use crate::{Document, ExtractError, Kind, Passage, PassageOptions, passages};
 
 pub(crate) fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
     let broken = |what: String| ExtractError::Broken { path: path.to_owned(), what };
-    let read = isolated(bytes).map_err(broken)?;
+    let read = isolated("PDF", || read(bytes)).map_err(broken)?;
     if read.pages.is_empty() && !read.warnings.is_empty() {
         return Err(broken(format!("no page can be read; {}", read.warnings[0])));
     }
@@ -27,6 +27,7 @@ pub(crate) fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Re
             text: piece.text,
             heading: piece.heading,
             page: Some(*number),
+            place: None,
         }));
     }
     Ok(Document {
@@ -44,31 +45,6 @@ struct Read {
     /// Page number and text of each page that could be read.
     pages: Vec<(u32, String)>,
     warnings: Vec<String>,
-}
-
-/// Threads of this name panic silently: their panics are reports about a file.
-const THREAD: &str = "nuthatch-pdf";
-
-/// The parser recurses along the file's own nesting, which the guard bounds to what this holds. Reserved, not resident.
-const STACK_BYTES: usize = 64 << 20;
-
-/// Runs the reading on a thread of its own, where a panic or deep nesting harms nobody.
-fn isolated(bytes: &[u8]) -> Result<Read, String> {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let report = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if std::thread::current().name() != Some(THREAD) {
-                report(info);
-            }
-        }));
-    });
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().name(THREAD.to_owned()).stack_size(STACK_BYTES);
-        let reading =
-            builder.spawn_scoped(scope, || read(bytes)).map_err(|error| format!("no thread to read it on: {error}"))?;
-        reading.join().unwrap_or_else(|panic| Err(format!("the PDF parser failed: {}", reason(&*panic))))
-    })
 }
 
 fn read(bytes: &[u8]) -> Result<Read, String> {
@@ -114,11 +90,6 @@ fn page(pdf: &Pdf, number: u32, chars_left: &mut usize) -> Result<String, String
         Ok(Err(error)) => Err(error.to_string()),
         Err(panic) => Err(format!("the PDF parser failed: {}", reason(&*panic))),
     }
-}
-
-fn reason(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("no reason given").chars().take(200).collect()
 }
 
 fn title(pdf: &Pdf) -> Option<String> {

@@ -142,7 +142,7 @@ fn refusals_say_what_was_found() {
     assert!(
         matches!(refuse("a.md", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), ExtractError::Binary { why, .. } if why == "image/png")
     );
-    assert!(matches!(refuse("a.docx", b"PK\x03\x04\x14\0\0\0"), ExtractError::Unsupported { .. }));
+    assert!(matches!(refuse("a.docx", b"PK\x03\x04\x14\0\0\0"), ExtractError::Broken { .. }));
     assert!(matches!(refuse("a.pdf", b"no header"), ExtractError::Broken { .. }));
     assert!(matches!(refuse("a.pdf", b"%PDF-1.7\nnothing else"), ExtractError::Broken { .. }));
 }

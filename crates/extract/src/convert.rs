@@ -1,0 +1,39 @@
+//! Documents that are no text: read by their format's reader on a thread of its own, then cut into passages.
+
+use std::path::Path;
+
+use crate::detect::Format;
+use crate::isolated::isolated;
+use crate::package::Package;
+use crate::read::Read;
+use crate::{Document, ExtractError, PassageOptions, docx, sheets};
+
+pub(crate) fn extract(
+    path: &Path,
+    bytes: &[u8],
+    format: Format,
+    options: &PassageOptions,
+    _depth: usize,
+) -> Result<Document, ExtractError> {
+    let lang = format.lang.unwrap_or_default();
+    let read =
+        isolated(lang, || read(lang, bytes)).map_err(|what| ExtractError::Broken { path: path.to_owned(), what })?;
+    Ok(Document {
+        kind: format.kind,
+        lang: format.lang.map(str::to_owned),
+        mime: format.mime,
+        title: read.title,
+        passages: read.parts.into_iter().flat_map(|part| part.passages(options)).collect(),
+        warnings: read.warnings,
+    })
+}
+
+fn read(lang: &str, bytes: &[u8]) -> Result<Read, String> {
+    let mut package = Package::open(bytes)?;
+    match lang {
+        "docx" => docx::read(&mut package),
+        "xlsx" => sheets::read_xlsx(&mut package, bytes),
+        "xlsb" => sheets::read_xlsb(&mut package, bytes),
+        other => Err(format!("nobody here reads {other}")),
+    }
+}

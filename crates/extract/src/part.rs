@@ -1,0 +1,265 @@
+//! Text that was copied out of a document that is no text itself: a slide, a sheet, a chapter, a mail, or all of it.
+
+use crate::lines::Lines;
+use crate::passages::{Section, assemble};
+use crate::split::Style;
+use crate::{Passage, PassageOptions};
+
+/// What stands between two words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Gap {
+    None,
+    Space,
+    Line,
+    Block,
+}
+
+/// Where the passages of a part stand in its document, beside their page.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// The page, or the lines, say it.
+    Unnamed,
+    /// Everywhere the same: `message 3`.
+    Named(String),
+    /// By the part's marks: `cell 3`, `cells 3-5`.
+    Numbered(&'static str),
+    /// By the part's marks, which are rows: `Prices!A2:F20`.
+    Rows { sheet: String, first_column: u32, last_column: u32 },
+}
+
+/// Grows from the front. White space is collapsed, and written only between words.
+pub(crate) struct Part {
+    pub(crate) page: Option<u32>,
+    pub(crate) place: Place,
+    text: String,
+    style: Style,
+    gap: Gap,
+    line_start: usize,
+    /// Cells of a table's row that ended since the last word.
+    cells: usize,
+    blocks: Vec<usize>,
+    marks: Vec<(usize, u32)>,
+    sections: Vec<Section>,
+    section_start: usize,
+    above: Vec<(u8, String)>,
+}
+
+impl Part {
+    pub(crate) fn new(style: Style) -> Self {
+        Part {
+            page: None,
+            place: Place::Unnamed,
+            text: String::new(),
+            style,
+            gap: Gap::None,
+            line_start: 0,
+            cells: 0,
+            blocks: Vec::new(),
+            marks: Vec::new(),
+            sections: Vec::new(),
+            section_start: 0,
+            above: Vec::new(),
+        }
+    }
+
+    /// Text that has been cut into sections already. `blocks` and the sections' ranges are offsets in it.
+    pub(crate) fn read(text: String, blocks: Vec<usize>, sections: Vec<Section>) -> Self {
+        Part { section_start: text.len(), text, blocks, sections, ..Part::new(Style::Prose) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Length of the text so far.
+    pub(crate) fn end(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Where the last line begins.
+    pub(crate) fn line_start(&self) -> usize {
+        self.line_start
+    }
+
+    /// At least this stands before the next word.
+    pub(crate) fn gap(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    /// A cell of a table's row ends.
+    pub(crate) fn end_cell(&mut self) {
+        self.cells += 1;
+    }
+
+    /// A table's row ends. Empty cells at its end leave nothing behind.
+    pub(crate) fn end_row(&mut self) {
+        self.cells = 0;
+        self.gap(Gap::Line);
+    }
+
+    /// Words, or pieces of words.
+    pub(crate) fn words(&mut self, text: &str) {
+        for piece in text.split_inclusive(char::is_whitespace) {
+            let word = piece.trim_end();
+            if !word.is_empty() {
+                self.separate();
+                self.text.push_str(word);
+            }
+            if word.len() < piece.len() {
+                self.gap(Gap::Space);
+            }
+        }
+    }
+
+    /// Lines as they are, indented ones included.
+    pub(crate) fn lines(&mut self, text: &str) {
+        for line in text.lines() {
+            let line = line.trim_end();
+            if line.is_empty() {
+                self.gap(Gap::Block);
+                continue;
+            }
+            self.separate();
+            self.text.push_str(line);
+            self.gap(Gap::Line);
+        }
+    }
+
+    fn separate(&mut self) {
+        let first = self.text.is_empty();
+        match self.gap {
+            _ if first => self.blocks.push(0),
+            Gap::Block => {
+                self.text.push_str("\n\n");
+                self.blocks.push(self.text.len());
+            }
+            Gap::Line => {
+                self.text.push('\n');
+                if self.style == Style::Lines {
+                    self.blocks.push(self.text.len());
+                }
+            }
+            Gap::Space if self.cells == 0 => self.text.push(' '),
+            Gap::Space | Gap::None => {}
+        }
+        if first || self.gap >= Gap::Line {
+            self.line_start = self.text.len();
+        }
+        for _ in 0..std::mem::take(&mut self.cells) {
+            let bare = self.text.is_empty() || self.text.ends_with(['\n', ' ']);
+            self.text.push_str(if bare { "| " } else { " | " });
+        }
+        self.gap = Gap::None;
+    }
+
+    /// What is written from here on has this number, until the next mark.
+    pub(crate) fn mark(&mut self, number: u32) {
+        self.marks.push((self.text.len(), number));
+    }
+
+    /// What was written from `start` on is a heading: a section begins with it.
+    pub(crate) fn heading(&mut self, level: u8, start: usize) -> Option<String> {
+        let name = self.text.get(start..)?.split_whitespace().collect::<Vec<_>>().join(" ");
+        if name.is_empty() {
+            return None;
+        }
+        self.end_section(start);
+        self.above.retain(|(l, _)| *l < level);
+        self.above.push((level, name.clone()));
+        Some(name)
+    }
+
+    /// A name for what follows that is not written itself.
+    pub(crate) fn under(&mut self, level: u8, name: &str) {
+        self.end_section(self.text.len());
+        self.above.retain(|(l, _)| *l < level);
+        if !name.is_empty() {
+            self.above.push((level, name.to_owned()));
+        }
+    }
+
+    /// One heading path for all of it.
+    pub(crate) fn name_all(&mut self, heading: Vec<String>) {
+        self.sections = vec![Section { range: 0..self.text.len(), heading }];
+        self.section_start = self.text.len();
+    }
+
+    fn end_section(&mut self, at: usize) {
+        let heading = self.above.iter().map(|(_, name)| name.clone()).collect();
+        self.sections.push(Section { range: self.section_start..at, heading });
+        self.section_start = at;
+    }
+
+    /// Its passages, in order.
+    pub(crate) fn passages(mut self, options: &PassageOptions) -> Vec<Passage> {
+        self.end_section(self.text.len());
+        let sections = std::mem::take(&mut self.sections);
+        let pieces = assemble(&self.text, sections, &self.blocks, self.style, options);
+        let lines = Lines::new(&self.text);
+        let located = pieces.into_iter().map(|piece| Passage {
+            start_line: lines.line(piece.start),
+            end_line: lines.line(piece.end - 1),
+            start_byte: piece.start as u64,
+            end_byte: piece.end as u64,
+            page: self.page,
+            place: self.place(piece.start, piece.end),
+            text: piece.text,
+            heading: piece.heading,
+        });
+        located.collect()
+    }
+
+    fn place(&self, start: usize, end: usize) -> Option<String> {
+        // The mark at or before an offset; a gap may have been written after it.
+        let mark = |at: usize| self.marks[..self.marks.partition_point(|(from, _)| *from <= at)].last();
+        let numbers = || Some((mark(start)?.1, mark(end - 1)?.1));
+        match &self.place {
+            Place::Unnamed => None,
+            Place::Named(name) => Some(name.clone()),
+            Place::Numbered(what) => numbers().map(|(first, last)| match first == last {
+                true => format!("{what} {first}"),
+                false => format!("{what}s {first}-{last}"),
+            }),
+            Place::Rows { sheet, first_column, last_column } => numbers().map(|(first, last)| {
+                let (from, to) = (column(*first_column), column(*last_column));
+                let plain = sheet.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+                let quote = if plain { "" } else { "'" };
+                format!("{quote}{sheet}{quote}!{from}{first}:{to}{last}")
+            }),
+        }
+    }
+}
+
+/// A column's letters, as spreadsheets write them; columns count from 0.
+fn column(number: u32) -> String {
+    let (mut left, mut letters) = (u64::from(number) + 1, Vec::new());
+    while left > 0 {
+        letters.push(b'A' + ((left - 1) % 26) as u8);
+        left = (left - 1) / 26;
+    }
+    letters.iter().rev().map(|letter| char::from(*letter)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_like_a_spreadsheet() {
+        let letters: Vec<String> = [0, 25, 26, 701, 702, 16_383].into_iter().map(column).collect();
+        assert_eq!(letters, ["A", "Z", "AA", "ZZ", "AAA", "XFD"]);
+    }
+
+    #[test]
+    fn rows_keep_empty_cells_between_words_and_none_at_their_end() {
+        let mut part = Part::new(Style::Lines);
+        for row in [["a", "", "c", ""], ["", "b", "", ""]] {
+            for cell in row {
+                part.words(cell);
+                part.end_cell();
+            }
+            part.end_row();
+        }
+        assert_eq!(part.passages(&PassageOptions::default())[0].text, "a | | c\n| b");
+    }
+}

@@ -1,0 +1,6 @@
+//! Documents that are no text, whole, damaged and hostile, written here member by member.
+
+mod damage;
+mod office;
+mod packing;
+mod sheets;
