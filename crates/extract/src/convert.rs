@@ -6,7 +6,7 @@ use crate::detect::Format;
 use crate::isolated::isolated;
 use crate::package::Package;
 use crate::read::Read;
-use crate::{Document, ExtractError, PassageOptions, docx, sheets};
+use crate::{Document, ExtractError, PassageOptions, docx, epub, odf, pptx, sheets};
 
 pub(crate) fn extract(
     path: &Path,
@@ -24,14 +24,29 @@ pub(crate) fn extract(
         mime: format.mime,
         title: read.title,
         passages: read.parts.into_iter().flat_map(|part| part.passages(options)).collect(),
-        warnings: read.warnings,
+        warnings: few(read.warnings),
     })
+}
+
+/// Who added the file is to read them.
+const WARNINGS_MAX: usize = 20;
+
+fn few(mut warnings: Vec<String>) -> Vec<String> {
+    if warnings.len() > WARNINGS_MAX {
+        let more = warnings.len() - WARNINGS_MAX;
+        warnings.truncate(WARNINGS_MAX);
+        warnings.push(format!("and {more} more"));
+    }
+    warnings
 }
 
 fn read(lang: &str, bytes: &[u8]) -> Result<Read, String> {
     let mut package = Package::open(bytes)?;
     match lang {
         "docx" => docx::read(&mut package),
+        "pptx" => pptx::read(&mut package),
+        "odt" | "odp" | "ods" => odf::read(&mut package),
+        "epub" => epub::read(&mut package),
         "xlsx" => sheets::read_xlsx(&mut package, bytes),
         "xlsb" => sheets::read_xlsb(&mut package, bytes),
         other => Err(format!("nobody here reads {other}")),

@@ -40,10 +40,13 @@ fn add_beside(
     beside: &[Relation],
     roles: &HashMap<String, Role>,
 ) -> Vec<String> {
-    let (mut warnings, mut seen) = (Vec::new(), HashSet::new());
+    let (mut warnings, mut members, mut seen) = (Vec::new(), HashSet::new(), HashSet::new());
     let mut last_name = "";
     for (kind, name) in BESIDE {
         for relation in beside.iter().filter(|relation| relation.kind == *kind) {
+            if !members.insert(&relation.target) {
+                continue;
+            }
             match package.text(&relation.target) {
                 // Each section of a document may have the same header in a member of its own.
                 Ok(xml) if seen.insert(xml.clone()) => {

@@ -6,10 +6,22 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
 use crate::PassageOptions;
+use crate::part::{Part, heading_name};
 use crate::passages::{Piece, Section, assemble};
 use crate::split::Style;
 
 pub(crate) fn pieces(source: &str, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
+    reader(source).pieces(options)
+}
+
+/// HTML inside of another document, where nobody is sent back to the markup.
+pub(crate) fn part(source: &str) -> (Option<String>, Part) {
+    let mut reader = reader(source);
+    let sections = reader.sections();
+    (reader.title.or(reader.first_h1), Part::read(reader.text, reader.blocks, sections))
+}
+
+fn reader(source: &str) -> Reader<'_> {
     let mut reader = Reader::new(source);
     let callback = |event: CallbackEvent<'_>, span: Span<usize>| -> Option<Infallible> {
         reader.event(&event, span);
@@ -19,7 +31,7 @@ pub(crate) fn pieces(source: &str, options: &PassageOptions) -> (Option<String>,
     // Without it the text of scripts and styles would be read as markup.
     emitter.naively_switch_states(true);
     let Ok(()) = Tokenizer::new_with_emitter(source, emitter).finish();
-    reader.finish(options)
+    reader
 }
 
 /// Elements that begin and end a block of text.
@@ -171,7 +183,7 @@ impl<'a> Reader<'a> {
     /// The heading's words have been written: they name the section that began with them.
     fn end_heading(&mut self) {
         let Some((level, start)) = self.heading.take() else { return };
-        let name = self.text[start..].split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = heading_name(&self.text[start..]);
         if name.is_empty() {
             return;
         }
@@ -263,11 +275,16 @@ impl<'a> Reader<'a> {
         self.text.push_str(word);
     }
 
-    fn finish(mut self, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
+    /// All sections, once everything has been read.
+    fn sections(&mut self) -> Vec<Section> {
         self.end_heading();
         let heading = self.above.iter().map(|(_, name)| name.clone()).collect();
         self.sections.push(Section { range: self.section_start..self.text.len(), heading });
-        let sections = std::mem::take(&mut self.sections);
+        std::mem::take(&mut self.sections)
+    }
+
+    fn pieces(mut self, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
+        let sections = self.sections();
         let mut pieces = assemble(&self.text, sections, &self.blocks, Style::Prose, options);
         for piece in &mut pieces {
             (piece.start, piece.end) = (self.source_start(piece.start), self.source_end(piece.end));

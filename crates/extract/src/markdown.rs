@@ -3,6 +3,7 @@
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::PassageOptions;
+use crate::part::heading_name;
 use crate::passages::{Piece, Section, assemble, plain};
 use crate::split::Style;
 
@@ -50,7 +51,7 @@ fn outline(text: &str) -> Outline {
                         let Some((level, start, name)) = heading.take() else { continue };
                         out.sections.push(Section { range: section_start..start, heading: path(&above) });
                         section_start = start;
-                        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+                        let name = heading_name(&name);
                         if level == HeadingLevel::H1 && out.first_h1.is_none() && !name.is_empty() {
                             out.first_h1 = Some(name.clone());
                         }

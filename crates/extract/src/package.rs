@@ -11,8 +11,11 @@ const ENTRIES_MAX: usize = 10_000;
 /// One member that is read whole: the text of a document of some thousand pages.
 const MEMBER_BYTES_MAX: u64 = 64 << 20;
 
-/// All members that are read, together.
-const UNPACKED_BYTES_MAX: u64 = 512 << 20;
+/// All members that are read whole, together: one may be read for many slides.
+const READ_BYTES_MAX: u64 = 128 << 20;
+
+/// All members of a workbook, which is read cell by cell.
+const STREAMED_BYTES_MAX: u64 = 512 << 20;
 
 /// How many times larger than its packed form a member may be, once it is larger than [`RATIO_FREE_BYTES`]. The XML of
 /// office programs packs at 5:1 to 50:1.
@@ -21,7 +24,7 @@ const RATIO_FREE_BYTES: u64 = 1 << 20;
 
 pub(crate) struct Package<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
-    unpacked_left: u64,
+    left: u64,
 }
 
 impl<'a> Package<'a> {
@@ -34,7 +37,7 @@ impl<'a> Package<'a> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
             format!("its archive cannot be opened ({error}); its end may be lost: copy or save the file again")
         })?;
-        Ok(Package { archive, unpacked_left: UNPACKED_BYTES_MAX })
+        Ok(Package { archive, left: READ_BYTES_MAX })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -74,11 +77,12 @@ impl<'a> Package<'a> {
     /// Unpacks every member into nothing, for a library that will unpack some of them without a bound. `limit` is what
     /// a member of that name may have.
     pub(crate) fn refuse_bombs(&mut self, limit: impl Fn(&str) -> u64) -> Result<(), String> {
-        for index in 0..self.archive.len() {
-            let name = self.archive.file_names_raw().nth(index).unwrap_or_default();
-            let name = String::from_utf8_lossy(name).into_owned();
+        self.left = STREAMED_BYTES_MAX;
+        let names = self.archive.file_names_raw().map(|name| String::from_utf8_lossy(name).into_owned());
+        for (index, name) in names.collect::<Vec<_>>().into_iter().enumerate() {
             self.unpack(index, &name, limit(&name), &mut |_| {})?;
         }
+        self.left = READ_BYTES_MAX;
         Ok(())
     }
 
@@ -99,9 +103,8 @@ impl<'a> Package<'a> {
             if unpacked > RATIO_FREE_BYTES && unpacked / packed > RATIO_MAX {
                 return Err(format!("{name} unpacks to more than {RATIO_MAX} times its size, as no document does"));
             }
-            self.unpacked_left = self.unpacked_left.checked_sub(count as u64).ok_or_else(|| {
-                format!("its parts unpack to more than {UNPACKED_BYTES_MAX} bytes; split the document")
-            })?;
+            let left = self.left.checked_sub(count as u64);
+            self.left = left.ok_or("its parts unpack to more than is read of one document; split it")?;
             take(&part[..count]);
         }
     }

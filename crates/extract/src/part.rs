@@ -159,7 +159,7 @@ impl Part {
 
     /// What was written from `start` on is a heading: a section begins with it.
     pub(crate) fn heading(&mut self, level: u8, start: usize) -> Option<String> {
-        let name = self.text.get(start..)?.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = heading_name(self.text.get(start..)?);
         if name.is_empty() {
             return None;
         }
@@ -173,8 +173,9 @@ impl Part {
     pub(crate) fn under(&mut self, level: u8, name: &str) {
         self.end_section(self.text.len());
         self.above.retain(|(l, _)| *l < level);
+        let name = heading_name(name);
         if !name.is_empty() {
-            self.above.push((level, name.to_owned()));
+            self.above.push((level, name));
         }
     }
 
@@ -228,6 +229,25 @@ impl Part {
             }),
         }
     }
+}
+
+/// Every section below repeats a heading, so a long one would cost its length as often.
+const HEADING_CHARS_MAX: usize = 200;
+
+/// A heading's words, one space between them.
+pub(crate) fn heading_name(text: &str) -> String {
+    let mut name = String::new();
+    for word in text.split_whitespace() {
+        if !name.is_empty() {
+            name.push(' ');
+        }
+        name.push_str(word);
+        if let Some((end, _)) = name.char_indices().nth(HEADING_CHARS_MAX) {
+            name.truncate(end);
+            break;
+        }
+    }
+    name
 }
 
 /// A column's letters, as spreadsheets write them; columns count from 0.

@@ -1,13 +1,13 @@
 //! Spreadsheets of Office: the cells' values, a row a line, the header above every passage.
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Seek, SeekFrom};
 
 use calamine::{Cell, DataRef, ExcelDateTime, Reader, Xlsb, Xlsx};
 
 use crate::ooxml;
 use crate::package::Package;
 use crate::read::Read;
-use crate::table::Table;
+use crate::table::{TEXT_BYTES_MAX, Table};
 
 /// Strings that cells share are kept in memory while the sheets are read. Sheets are read cell by cell.
 const SHARED_BYTES_MAX: u64 = 64 << 20;
@@ -21,7 +21,7 @@ fn refuse_bombs(package: &mut Package) -> Result<(), String> {
 pub(crate) fn read_xlsx(package: &mut Package, bytes: &[u8]) -> Result<Read, String> {
     refuse_bombs(package)?;
     let title = ooxml::title(package)?;
-    let mut book = Xlsx::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
+    let mut book = Xlsx::new(Metered::new(bytes)).map_err(|error| broken(&error))?;
     sheets(title, &book.sheet_names(), |name, table| {
         let mut cells = book.worksheet_cells_reader(name).map_err(|error| error.to_string())?;
         while let Some(cell) = cells.next_cell().map_err(|error| error.to_string())? {
@@ -34,7 +34,7 @@ pub(crate) fn read_xlsx(package: &mut Package, bytes: &[u8]) -> Result<Read, Str
 pub(crate) fn read_xlsb(package: &mut Package, bytes: &[u8]) -> Result<Read, String> {
     refuse_bombs(package)?;
     let title = ooxml::title(package)?;
-    let mut book = Xlsb::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
+    let mut book = Xlsb::new(Metered::new(bytes)).map_err(|error| broken(&error))?;
     sheets(title, &book.sheet_names(), |name, table| {
         let mut cells = book.worksheet_cells_reader(name).map_err(|error| error.to_string())?;
         while let Some(cell) = cells.next_cell().map_err(|error| error.to_string())? {
@@ -48,24 +48,49 @@ fn broken(error: &dyn std::error::Error) -> String {
     format!("the workbook cannot be read: {error}; open it and save it again")
 }
 
+/// The file, until it has been read a few times over: its sheets may all be one member, and that a large one.
+struct Metered<'a> {
+    bytes: Cursor<&'a [u8]>,
+    left: usize,
+}
+
+impl<'a> Metered<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Metered { bytes: Cursor::new(bytes), left: 4 * bytes.len() + (1 << 20) }
+    }
+}
+
+impl io::Read for Metered<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.read(into)?;
+        let left = self.left.checked_sub(count);
+        self.left = left.ok_or_else(|| io::Error::other("its parts are read too often"))?;
+        Ok(count)
+    }
+}
+
+impl Seek for Metered<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.bytes.seek(to)
+    }
+}
+
 /// Every sheet by itself: a damaged one costs a warning.
 fn sheets(
     title: Option<String>,
     names: &[String],
     mut fill: impl FnMut(&str, &mut Table) -> Result<(), String>,
 ) -> Result<Read, String> {
-    let mut read = Read { title, ..Read::default() };
+    let (mut read, mut left) = (Read { title, ..Read::default() }, TEXT_BYTES_MAX);
     for name in names {
-        let mut table = Table::new(name);
+        let mut table = Table::new(name, left);
         if let Err(what) = fill(name, &mut table) {
             read.warnings.push(format!("sheet {name:?} is left out from row {}: {what}", table.rows()));
         }
-        read.parts.push(table.finish());
+        left = table.left();
+        read.add(table.finish())?;
     }
-    if read.parts.iter().all(|part| part.is_empty()) && !read.warnings.is_empty() {
-        return Err(format!("no sheet can be read; {}", read.warnings[0]));
-    }
-    Ok(read)
+    read.unless_lost("sheet")
 }
 
 fn put(table: &mut Table, cell: &Cell<DataRef<'_>>) -> Result<(), String> {

@@ -1,25 +1,24 @@
 //! Rows of a sheet to a part: a line a row, the header row as the heading of all passages.
 
-use crate::part::{Part, Place};
+use crate::part::{Part, Place, heading_name};
 use crate::split::Style;
 
-/// Text of one sheet. Its file may say one long string in very many cells.
-const TEXT_BYTES_MAX: usize = 32 << 20;
+/// Text of all sheets. Their file may say one long string in very many cells.
+pub(crate) const TEXT_BYTES_MAX: usize = 48 << 20;
 
 /// Cells between two that hold something are written as separators; beyond these the distance says nothing.
 const GAP_CELLS_MAX: u32 = 16;
 
 /// The header is looked for in this many rows.
 const HEADER_ROWS: usize = 5;
-const HEADER_CHARS_MAX: usize = 200;
 
 pub(crate) struct Table {
     name: String,
     part: Part,
     row: Option<Row>,
     rows: u32,
-    /// Bytes of all cells, separators included.
-    written: usize,
+    /// Bytes that may still be written, separators included.
+    left: usize,
     columns: Option<(u32, u32)>,
     /// The first rows, until one of them proves to be the header.
     candidates: usize,
@@ -35,13 +34,14 @@ struct Row {
 }
 
 impl Table {
-    pub(crate) fn new(name: &str) -> Self {
+    /// `text_bytes` is what may be written into it.
+    pub(crate) fn new(name: &str, text_bytes: usize) -> Self {
         Table {
             name: name.to_owned(),
             part: Part::new(Style::Lines),
             row: None,
             rows: 0,
-            written: 0,
+            left: text_bytes,
             columns: None,
             candidates: 0,
             header: None,
@@ -69,10 +69,8 @@ impl Table {
                 None => column.saturating_sub(first),
             };
             let skipped = skipped.min(GAP_CELLS_MAX);
-            self.written += text.len() + 3 * (1 + skipped as usize);
-            if self.written > TEXT_BYTES_MAX {
-                return Err(format!("it has more than {TEXT_BYTES_MAX} bytes of text; split it"));
-            }
+            let left = self.left.checked_sub(text.len() + 3 * (1 + skipped as usize));
+            self.left = left.ok_or_else(|| format!("there are more than {TEXT_BYTES_MAX} bytes of text; split it"))?;
             at.cells.extend((0..skipped).map(|_| String::new()));
             at.cells.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
             at.all_names &= is_name;
@@ -90,8 +88,7 @@ impl Table {
             self.candidates += 1;
             let named = row.cells.iter().filter(|cell| !cell.is_empty()).count();
             if row.all_names && named >= 2 {
-                let header = row.cells.join(" | ");
-                self.header = Some(header.chars().take(HEADER_CHARS_MAX).collect());
+                self.header = Some(heading_name(&row.cells.join(" | ")));
             }
         }
         self.part.mark(self.rows);
@@ -102,11 +99,16 @@ impl Table {
         self.part.end_row();
     }
 
+    /// Bytes that may still be written into the next table.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
     pub(crate) fn finish(mut self) -> Part {
         self.end_row();
         let (first_column, last_column) = self.columns.unwrap_or((0, 0));
         self.part.place = Place::Rows { sheet: self.name.clone(), first_column, last_column };
-        self.part.name_all([Some(self.name), self.header].into_iter().flatten().collect());
+        self.part.name_all([Some(heading_name(&self.name)), self.header].into_iter().flatten().collect());
         self.part
     }
 }

@@ -38,7 +38,15 @@ impl Tag<'_> {
         })
     }
 
-    /// The same as a number.
+    /// The attribute of that name that has a prefix, such as `r:id` beside `id`.
+    pub(crate) fn prefixed(&self, name: &str) -> Option<Cow<'_, str>> {
+        let mut attributes = self.0.attributes();
+        let mut found = attributes.with_checks(false).flatten();
+        let is_it = |key: &str| key.contains(':') && local(key) == name;
+        found.find(|attribute| is_it(attribute.key.0)).map(|attribute| attribute.value)
+    }
+
+    /// The attribute as a number.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.attribute(name)?.trim().parse().ok()
     }

@@ -66,6 +66,11 @@ const FORMATS: &[Format] = &[
     of(Kind::Document, "docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     of(Kind::Sheet, "xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     of(Kind::Sheet, "xlsb", "application/vnd.ms-excel.sheet.binary.macroEnabled.12"),
+    of(Kind::Slides, "pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    of(Kind::Document, "odt", "application/vnd.oasis.opendocument.text"),
+    of(Kind::Slides, "odp", "application/vnd.oasis.opendocument.presentation"),
+    of(Kind::Sheet, "ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    of(Kind::Book, "epub", "application/epub+zip"),
 ];
 
 const fn of(kind: Kind, lang: &'static str, mime: &'static str) -> Format {

@@ -6,7 +6,7 @@ use nuthatch_extract::{ExtractError, PassageOptions, extract};
 use proptest::prelude::*;
 use zip::ZipArchive;
 
-use crate::packing::{TYPES, broken, docx, main_is, pack, paragraph, read, text, xlsx};
+use crate::packing::{TYPES, broken, docx, epub, main_is, odf, pack, paragraph, pptx, read, text, xlsx};
 
 const MIB: usize = 1 << 20;
 
@@ -16,6 +16,23 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("a.docx", docx(&[paragraph("H2", "Head"), paragraph("", "Body text.")].concat())),
         ("a.xlsx", xlsx("S", rows, &["Name"])),
+        ("a.pptx", pptx(&[("Title", "Body.", "Notes.")])),
+        ("a.odt", odf("text", "<text:h>Head</text:h><text:p>Body<text:s/>text.</text:p>")),
+        (
+            "a.odp",
+            odf(
+                "presentation",
+                "<draw:page><draw:frame presentation:class='title'><text:p>Head</text:p></draw:frame></draw:page>",
+            ),
+        ),
+        (
+            "a.ods",
+            odf(
+                "spreadsheet",
+                "<table:table table:name='S'><table:table-row><table:table-cell table:number-columns-repeated='2'><text:p>a</text:p></table:table-cell></table:table-row></table:table>",
+            ),
+        ),
+        ("a.epub", epub(&[("a.xhtml", "<h1>Head</h1><p>Body.</p>")])),
     ]
 }
 
@@ -68,6 +85,15 @@ fn nesting_is_refused_by_name() {
     // Of uneven sizes, so that it packs no better than documents do.
     let tables: String = (0..200_000).map(|_| format!("<w:tbl a='{}'><w:tr><w:tc>", dice.u64(..))).collect();
     assert!(broken("a.docx", &member(&tables)).contains("nests more than 256 elements; flatten"));
+}
+
+#[test]
+fn a_long_heading_over_many_sections_is_not_copied_whole_for_each() {
+    let sections: String =
+        (0..20_000).map(|n| format!("{}{}", paragraph("H2", &n.to_string()), paragraph("", "x"))).collect();
+    let body = format!("{}{sections}", paragraph("berschrift1", &"long ".repeat(200_000)));
+    let document = read("a.docx", &docx(&body));
+    assert!(document.passages.iter().flat_map(|passage| &passage.heading).all(|name| name.chars().count() <= 200));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Documents that are no text, whole, damaged and hostile, written here member by member.
 
+mod books;
 mod damage;
 mod office;
 mod packing;

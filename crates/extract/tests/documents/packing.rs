@@ -134,3 +134,76 @@ pub fn xlsx(name: &str, rows: &str, strings: &[&str]) -> Vec<u8> {
         ("xl/worksheets/sheet1.xml", &format!("<worksheet xmlns='{main}'><sheetData>{rows}</sheetData></worksheet>")),
     ])
 }
+
+/// Slides: title, text and notes of each. The file's members are in another order than the slides.
+pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
+    let mut members = Vec::new();
+    let (mut order, mut beside) = (String::new(), Vec::new());
+    let shape = |kind: &str, text: &str| {
+        format!(
+            "<p:sp><p:nvSpPr><p:nvPr><p:ph type='{kind}'/></p:nvPr></p:nvSpPr><p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+        )
+    };
+    for (at, (title, body, notes)) in slides.iter().enumerate() {
+        let number = slides.len() - at;
+        order.push_str(&format!("<p:sldId id='{}' r:id='r{number}'/>", 256 + at));
+        beside.push((format!("r{number}"), format!("slides/slide{number}.xml")));
+        let own = relations(&[("r1", "notesSlide", &format!("../notesSlides/notesSlide{number}.xml"))]);
+        let slide = [shape("title", title), shape("body", body), shape("sldNum", "99")].concat();
+        members.push((format!("ppt/slides/slide{number}.xml"), format!("<p:sld><p:spTree>{slide}</p:spTree></p:sld>")));
+        members.push((format!("ppt/slides/_rels/slide{number}.xml.rels"), own));
+        let notes = shape("body", notes);
+        members.push((format!("ppt/notesSlides/notesSlide{number}.xml"), format!("<p:notes>{notes}</p:notes>")));
+    }
+    let beside: Vec<_> = beside.iter().map(|(id, target)| (id.as_str(), "slide", target.as_str())).collect();
+    let (main, order) = (main_is("ppt/presentation.xml"), format!("<p:presentation>{order}</p:presentation>"));
+    let beside = relations(&beside);
+    let mut all = vec![TYPES, ("_rels/.rels", &main), ("ppt/presentation.xml", &order)];
+    all.push(("ppt/_rels/presentation.xml.rels", &beside));
+    all.extend(members.iter().map(|(name, content)| (name.as_str(), content.as_str())));
+    pack(&all)
+}
+
+/// OpenDocument of a kind: `text`, `presentation`, `spreadsheet`.
+pub fn odf(kind: &str, body: &str) -> Vec<u8> {
+    pack(&[
+        ("mimetype", &format!("application/vnd.oasis.opendocument.{kind}")),
+        (
+            "meta.xml",
+            "<office:document-meta><office:meta><dc:title>A given title</dc:title></office:meta></office:document-meta>",
+        ),
+        (
+            "content.xml",
+            &format!(
+                "<office:document-content><office:automatic-styles><style:style/></office:automatic-styles><office:body>\
+                 <office:{kind}>{body}</office:{kind}></office:body></office:document-content>"
+            ),
+        ),
+    ])
+}
+
+/// A book of these chapters, as `(file, XHTML within body)`.
+pub fn epub(chapters: &[(&str, &str)]) -> Vec<u8> {
+    let items: String = chapters
+        .iter()
+        .map(|(file, _)| {
+            format!("<item id='id {file}' href='{}' media-type='application/xhtml+xml'/>", file.replace(' ', "%20"))
+        })
+        .collect();
+    let spine: String = chapters.iter().map(|(file, _)| format!("<itemref idref='id {file}'/>")).collect();
+    let opf = format!(
+        "<package><metadata><dc:title>The book</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>"
+    );
+    let files: Vec<(String, String)> = chapters
+        .iter()
+        .map(|(file, body)| (format!("OEBPS/{file}"), format!("<html><head><title/></head><body>{body}</body></html>")))
+        .collect();
+    let container = "<container><rootfiles><rootfile full-path='OEBPS/book.opf'/></rootfiles></container>";
+    let mut members = vec![
+        ("mimetype", "application/epub+zip"),
+        ("META-INF/container.xml", container),
+        ("OEBPS/book.opf", opf.as_str()),
+    ];
+    members.extend(files.iter().map(|(name, content)| (name.as_str(), content.as_str())));
+    pack(&members)
+}
