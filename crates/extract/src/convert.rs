@@ -13,7 +13,6 @@ pub(crate) fn extract(
     bytes: &[u8],
     format: Format,
     options: &PassageOptions,
-    _depth: usize,
 ) -> Result<Document, ExtractError> {
     let lang = format.lang.unwrap_or_default();
     let read =

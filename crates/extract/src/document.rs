@@ -21,15 +21,11 @@ pub enum Kind {
     Sheet,
     /// An electronic book: its chapters.
     Book,
-    /// A mail, or a mailbox of them: some headers, the text, what is attached.
-    Mail,
-    /// A notebook: its cells and what they printed.
-    Notebook,
 }
 
 impl Kind {
     /// Lower-case name for payloads and reports: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`,
-    /// `sheet`, `book`, `mail`, `notebook`.
+    /// `sheet`, `book`.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Markdown => "markdown",
@@ -41,8 +37,6 @@ impl Kind {
             Kind::Slides => "slides",
             Kind::Sheet => "sheet",
             Kind::Book => "book",
-            Kind::Mail => "mail",
-            Kind::Notebook => "notebook",
         }
     }
 

@@ -19,10 +19,8 @@ pub(crate) enum Gap {
 pub(crate) enum Place {
     /// The page, or the lines, say it.
     Unnamed,
-    /// Everywhere the same: `message 3`.
+    /// Everywhere the same: `section 3`.
     Named(String),
-    /// By the part's marks: `cell 3`, `cells 3-5`.
-    Numbered(&'static str),
     /// By the part's marks, which are rows: `Prices!A2:F20`.
     Rows { sheet: String, first_column: u32, last_column: u32 },
 }
@@ -108,20 +106,6 @@ impl Part {
             if word.len() < piece.len() {
                 self.gap(Gap::Space);
             }
-        }
-    }
-
-    /// Lines as they are, indented ones included.
-    pub(crate) fn lines(&mut self, text: &str) {
-        for line in text.lines() {
-            let line = line.trim_end();
-            if line.is_empty() {
-                self.gap(Gap::Block);
-                continue;
-            }
-            self.separate();
-            self.text.push_str(line);
-            self.gap(Gap::Line);
         }
     }
 
@@ -217,10 +201,6 @@ impl Part {
         match &self.place {
             Place::Unnamed => None,
             Place::Named(name) => Some(name.clone()),
-            Place::Numbered(what) => numbers().map(|(first, last)| match first == last {
-                true => format!("{what} {first}"),
-                false => format!("{what}s {first}-{last}"),
-            }),
             Place::Rows { sheet, first_column, last_column } => numbers().map(|(first, last)| {
                 let (from, to) = (column(*first_column), column(*last_column));
                 let plain = sheet.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
