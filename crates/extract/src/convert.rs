@@ -12,11 +12,12 @@ pub(crate) fn extract(
     path: &Path,
     bytes: &[u8],
     format: Format,
+    package: Package<'_>,
     options: &PassageOptions,
 ) -> Result<Document, ExtractError> {
     let lang = format.lang.unwrap_or_default();
-    let read =
-        isolated(lang, || read(lang, bytes)).map_err(|what| ExtractError::Broken { path: path.to_owned(), what })?;
+    let read = isolated(lang, || read(lang, package, bytes));
+    let read = read.map_err(|what| ExtractError::Broken { path: path.to_owned(), what })?;
     Ok(Document {
         kind: format.kind,
         lang: format.lang.map(str::to_owned),
@@ -39,8 +40,7 @@ fn few(mut warnings: Vec<String>) -> Vec<String> {
     warnings
 }
 
-fn read(lang: &str, bytes: &[u8]) -> Result<Read, String> {
-    let mut package = Package::open(bytes)?;
+fn read(lang: &str, mut package: Package<'_>, bytes: &[u8]) -> Result<Read, String> {
     match lang {
         "docx" => docx::read(&mut package),
         "pptx" => pptx::read(&mut package),

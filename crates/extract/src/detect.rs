@@ -4,6 +4,7 @@ mod packed;
 
 use std::path::Path;
 
+use crate::package::Package;
 use crate::{ExtractError, Kind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,16 +14,17 @@ pub(crate) struct Format {
     pub(crate) mime: &'static str,
 }
 
-pub(crate) fn detect(path: &Path, bytes: &[u8]) -> Result<Format, ExtractError> {
+/// The format, and the file as the archive that it is, if it is a document in one.
+pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option<Package<'a>>), ExtractError> {
     // Readers accept a PDF header that follows some leading junk, so PDFs in the wild have it.
     if memchr::memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-").is_some() && !looks_like_text(bytes)
         || bytes.starts_with(b"%PDF-")
     {
-        return Ok(PDF);
+        return Ok((PDF, None));
     }
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    if let Some(format) = packed::detect(path, &extension, bytes)? {
-        return Ok(format);
+    if let Some((format, package)) = packed::detect(path, &extension, bytes)? {
+        return Ok((format, Some(package)));
     }
     refuse_binary(path, bytes)?;
     if extension == "pdf" {
@@ -32,9 +34,9 @@ pub(crate) fn detect(path: &Path, bytes: &[u8]) -> Result<Format, ExtractError> 
     if extension == "h"
         && ["class ", "namespace ", "template"].iter().any(|w| memchr::memmem::find(bytes, w.as_bytes()).is_some())
     {
-        return Ok(Format { kind: Kind::Code, lang: Some("cpp"), mime: "text/x-c++" });
+        return Ok((Format { kind: Kind::Code, lang: Some("cpp"), mime: "text/x-c++" }, None));
     }
-    Ok(by_extension(&extension).or_else(|| by_name(path)).unwrap_or_else(|| by_content(bytes)))
+    Ok((by_extension(&extension).or_else(|| by_name(path)).unwrap_or_else(|| by_content(bytes)), None))
 }
 
 const PDF: Format = Format { kind: Kind::Pdf, lang: Some("pdf"), mime: "application/pdf" };

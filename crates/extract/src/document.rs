@@ -39,12 +39,6 @@ impl Kind {
             Kind::Book => "book",
         }
     }
-
-    /// Whether passages are slices of the file. Of the other kinds they are slices of the text that was copied out of
-    /// it, except for HTML, whose spans cover markup.
-    pub fn is_verbatim(self) -> bool {
-        matches!(self, Kind::Markdown | Kind::Text | Kind::Code)
-    }
 }
 
 /// One file, read.
@@ -54,19 +48,17 @@ pub struct Document {
     pub kind: Kind,
     /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
     /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
-    /// document's format: `docx`, `odt`, `rtf`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `eml`, `mbox`, `ipynb`.
-    /// `None` when the name tells nothing and the content is plain text.
+    /// document's format: `docx`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`. `None` when the name tells nothing and the content is plain text.
     pub lang: Option<String>,
     /// The media type, such as `text/markdown`.
     pub mime: &'static str,
     /// Front matter's `title` or the first `#` heading (Markdown), `<title>` or the first `<h1>` (HTML), the
-    /// information dictionary's title (PDF), the properties' title (documents), the subject (a mail). Never made up from
-    /// the file name.
+    /// information dictionary's title (PDF), the properties' title (documents). Never made up from the file name.
     pub title: Option<String>,
     /// In source order, never empty strings. Empty when the file holds nothing but white space.
     pub passages: Vec<Passage>,
-    /// What had to be left out although the rest was read, one sentence each: a PDF page that would not parse,
-    /// an attachment that is a picture.
+    /// What had to be left out although the rest was read, one sentence each: a PDF page that would not parse, a slide
+    /// that is lost.
     pub warnings: Vec<String>,
 }
 
@@ -83,7 +75,7 @@ pub struct Passage {
     /// Last line, inclusive.
     pub end_line: u32,
     /// First byte in the source file; for PDF and documents, in the extracted text of the page or the part (a slide, a
-    /// sheet, a chapter, a mail, an attachment; all of a word processor's document). For HTML the span covers the markup
+    /// sheet, a chapter; all of a word processor's document). For HTML the span covers the markup
     /// from the first to the last word of the passage; a run of text with character references (`&amp;`) is placed by
     /// its line.
     pub start_byte: u64,
@@ -91,8 +83,7 @@ pub struct Passage {
     pub end_byte: u64,
     /// Page of a PDF, or slide, from 1.
     pub page: Option<u32>,
-    /// Where it stands, in the words of its format, when neither page nor lines say it: `Prices!A2:F20`, `cells 3-5`,
-    /// `message 7, plan.docx`.
+    /// Where it stands, in the words of its format, when neither page nor lines say it: `Prices!A2:F20`, `section 3`.
     pub place: Option<String>,
 }
 

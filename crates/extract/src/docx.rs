@@ -49,7 +49,7 @@ fn add_beside(
             }
             match package.text(&relation.target) {
                 // Each section of a document may have the same header in a member of its own.
-                Ok(xml) if seen.insert(xml.clone()) => {
+                Ok(xml) if !seen.contains(&xml) => {
                     if *name != last_name {
                         part.gap(Gap::Block);
                         part.under(1, name);
@@ -58,6 +58,7 @@ fn add_beside(
                     if let Err(what) = walk(&xml, &relation.target, &mut Flow::new(part, roles)) {
                         warnings.push(what);
                     }
+                    seen.insert(xml);
                 }
                 Ok(_) => {}
                 Err(what) => warnings.push(what),
@@ -95,8 +96,6 @@ fn roles(package: &mut Package, member: &str) -> Result<HashMap<String, Role>, S
             }
             true
         }
-        fn close(&mut self, _: &str) {}
-        fn text(&mut self, _: &str) {}
     }
     let Some(xml) = package.optional_text(member)? else { return Ok(HashMap::new()) };
     let mut styles = Styles::default();

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use percent_encoding::percent_decode_str;
+
 use crate::html;
 use crate::ooxml::resolve;
 use crate::package::Package;
@@ -24,7 +26,7 @@ pub(crate) fn read(package: &mut Package) -> Result<Read, String> {
     let mut read = Read { title: element_text(&description, &opf, "title")?, ..Read::default() };
     for (number, id) in (1_u32..).zip(&book.spine) {
         let Some(href) = book.items.get(id) else { continue };
-        let member = resolve(folder, &percent_decoded(href));
+        let member = resolve(folder, &percent_decode_str(href).decode_utf8_lossy());
         // Fonts are scrambled in books that everyone may read; only chapters matter.
         if locked.contains(member.as_str()) {
             return Err("it is locked by its shop (DRM); add a copy without a lock".to_owned());
@@ -68,25 +70,6 @@ fn without_empty_raw_elements(source: &str) -> String {
     out
 }
 
-fn percent_decoded(href: &str) -> String {
-    let bytes = href.as_bytes();
-    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while at < bytes.len() {
-        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) if bytes[at] == b'%' => {
-                out.push(byte);
-                at += 3;
-            }
-            _ => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 /// The path of the book's description.
 struct Root(Option<String>);
 
@@ -97,8 +80,6 @@ impl Visit for Root {
         }
         true
     }
-    fn close(&mut self, _: &str) {}
-    fn text(&mut self, _: &str) {}
 }
 
 /// Members by their id, and the ids in reading order.
@@ -122,6 +103,4 @@ impl Visit for Book {
         }
         true
     }
-    fn close(&mut self, _: &str) {}
-    fn text(&mut self, _: &str) {}
 }

@@ -6,8 +6,8 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
 use crate::PassageOptions;
-use crate::part::{Part, heading_name};
-use crate::passages::{Piece, Section, assemble};
+use crate::part::Part;
+use crate::passages::{Outline, Piece, assemble, heading_name};
 use crate::split::Style;
 
 pub(crate) fn pieces(source: &str, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
@@ -17,8 +17,8 @@ pub(crate) fn pieces(source: &str, options: &PassageOptions) -> (Option<String>,
 /// HTML inside of another document, where nobody is sent back to the markup.
 pub(crate) fn part(source: &str) -> (Option<String>, Part) {
     let mut reader = reader(source);
-    let sections = reader.sections();
-    (reader.title.or(reader.first_h1), Part::read(reader.text, reader.blocks, sections))
+    reader.end_heading();
+    (reader.title.or(reader.first_h1), Part::read(reader.text, reader.blocks, reader.outline))
 }
 
 fn reader(source: &str) -> Reader<'_> {
@@ -102,9 +102,7 @@ struct Reader<'a> {
     text: String,
     runs: Vec<Run>,
     blocks: Vec<usize>,
-    sections: Vec<Section>,
-    section_start: usize,
-    above: Vec<(u8, String)>,
+    outline: Outline,
     heading: Option<(u8, usize)>,
     title: Option<String>,
     first_h1: Option<String>,
@@ -130,9 +128,7 @@ impl<'a> Reader<'a> {
             text: String::new(),
             runs: Vec::new(),
             blocks: Vec::new(),
-            sections: Vec::new(),
-            section_start: 0,
-            above: Vec::new(),
+            outline: Outline::default(),
             heading: None,
             title: None,
             first_h1: None,
@@ -190,11 +186,7 @@ impl<'a> Reader<'a> {
         if level == 1 && self.first_h1.is_none() {
             self.first_h1 = Some(name.clone());
         }
-        let heading = self.above.iter().map(|(_, name)| name.clone()).collect();
-        self.sections.push(Section { range: self.section_start..start, heading });
-        self.section_start = start;
-        self.above.retain(|(l, _)| *l < level);
-        self.above.push((level, name));
+        self.outline.begin(level, start, name);
     }
 
     fn words(&mut self, value: &str, span: Span<usize>) {
@@ -275,16 +267,9 @@ impl<'a> Reader<'a> {
         self.text.push_str(word);
     }
 
-    /// All sections, once everything has been read.
-    fn sections(&mut self) -> Vec<Section> {
-        self.end_heading();
-        let heading = self.above.iter().map(|(_, name)| name.clone()).collect();
-        self.sections.push(Section { range: self.section_start..self.text.len(), heading });
-        std::mem::take(&mut self.sections)
-    }
-
     fn pieces(mut self, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
-        let sections = self.sections();
+        self.end_heading();
+        let sections = std::mem::take(&mut self.outline).finish(self.text.len());
         let mut pieces = assemble(&self.text, sections, &self.blocks, Style::Prose, options);
         for piece in &mut pieces {
             (piece.start, piece.end) = (self.source_start(piece.start), self.source_end(piece.end));

@@ -61,12 +61,14 @@ pub const VERSION: u32 = 2;
 /// on: [`ExtractError::Binary`] and [`ExtractError::Unsupported`] say what was recognised, [`ExtractError::NotUtf8`]
 /// where the text stops being UTF-8, [`ExtractError::Broken`] what the parser choked on.
 pub fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
-    let format = detect::detect(path, bytes)?;
-    let source = match format.kind {
-        Kind::Pdf => return pdf::extract(path, bytes, options),
-        kind if kind.is_verbatim() || kind == Kind::Html => decode::decode(path, bytes)?,
-        _ => return convert::extract(path, bytes, format, options),
-    };
+    let (format, package) = detect::detect(path, bytes)?;
+    if let Some(package) = package {
+        return convert::extract(path, bytes, format, package, options);
+    }
+    if format.kind == Kind::Pdf {
+        return pdf::extract(path, bytes, options);
+    }
+    let source = decode::decode(path, bytes)?;
     let text = source.text.as_ref();
     let (title, pieces) = match format.kind {
         Kind::Markdown => markdown::pieces(text, options),

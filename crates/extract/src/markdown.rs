@@ -3,8 +3,7 @@
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::PassageOptions;
-use crate::part::heading_name;
-use crate::passages::{Piece, Section, assemble, plain};
+use crate::passages::{Piece, Section, assemble, heading_name, plain};
 use crate::split::Style;
 
 pub(crate) fn pieces(text: &str, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {

@@ -1,8 +1,8 @@
 //! OpenDocument: text, slides and spreadsheets, whose content is one member.
 
-use crate::package::Package;
+use crate::package::{ENCRYPTED, Package};
 use crate::part::{Gap, Part};
-use crate::read::Read;
+use crate::read::{PARTS_MAX, Read};
 use crate::split::Style;
 use crate::table::{TEXT_BYTES_MAX, Table};
 use crate::xml::{Tag, Visit, element_text, walk};
@@ -10,10 +10,10 @@ use crate::xml::{Tag, Visit, element_text, walk};
 pub(crate) fn read(package: &mut Package) -> Result<Read, String> {
     let manifest = package.optional_text("META-INF/manifest.xml")?.unwrap_or_default();
     if manifest.contains("encryption-data") {
-        return Err("it is encrypted; save a copy without a password and add that".to_owned());
+        return Err(ENCRYPTED.to_owned());
     }
     let content = package.text("content.xml")?;
-    let mut flow = Flow::default();
+    let mut flow = Flow { left: TEXT_BYTES_MAX, ..Flow::default() };
     walk(&content, "content.xml", &mut flow)?;
     let title = match package.optional_text("meta.xml")? {
         Some(meta) => element_text(&meta, "meta.xml", "title")?,
@@ -56,7 +56,7 @@ struct Flow {
     sheets: bool,
     sheet: Option<Sheet>,
     /// Text that further sheets may have, in bytes.
-    left: Option<usize>,
+    left: usize,
 }
 
 /// The sheet at hand.
@@ -110,7 +110,14 @@ impl Flow {
         }
         let mut part = Part::new(Style::Prose);
         part.page = Some(self.slides);
-        self.parts.push(part);
+        self.add(part);
+    }
+
+    /// One part more than there may be is enough for its refusal.
+    fn add(&mut self, part: Part) {
+        if self.parts.len() <= PARTS_MAX {
+            self.parts.push(part);
+        }
     }
 
     fn finish(mut self) -> Result<Read, String> {
@@ -122,10 +129,10 @@ impl Flow {
 
     fn end_sheet(&mut self) {
         let Some(sheet) = self.sheet.take() else { return };
-        self.left = Some(sheet.table.left());
+        self.left = sheet.table.left();
         let part = sheet.table.finish();
         if !part.is_empty() {
-            self.parts.push(part);
+            self.add(part);
         }
     }
 
@@ -133,7 +140,7 @@ impl Flow {
         match tag.name() {
             "table" if self.sheets && self.sheet.is_none() => {
                 let name = tag.attribute("name").unwrap_or_default();
-                self.sheet = Some(Sheet::new(&name, self.left.unwrap_or(TEXT_BYTES_MAX)));
+                self.sheet = Some(Sheet::new(&name, self.left));
             }
             "table" => {
                 self.gap(Gap::Block);
@@ -249,10 +256,7 @@ impl Visit for Flow {
         if let Some(sheet) = &mut self.sheet {
             return sheet.cell.push_str(text);
         }
-        let part = self.part();
-        let before = part.end();
-        part.words(text);
-        let start = (part.end() > before).then(|| part.line_start());
+        let start = self.part().words(text);
         if let Some((_, begins @ None)) = self.paragraphs.last_mut() {
             *begins = start;
         }

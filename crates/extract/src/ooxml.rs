@@ -29,8 +29,6 @@ pub(crate) fn relations(package: &mut Package, member: &str) -> Result<Vec<Relat
             }
             true
         }
-        fn close(&mut self, _: &str) {}
-        fn text(&mut self, _: &str) {}
     }
     let (folder, file) = member.rsplit_once('/').unwrap_or(("", member));
     let slash = if folder.is_empty() { "" } else { "/" };
@@ -169,7 +167,7 @@ impl Visit for Flow<'_> {
             "t" => self.in_text = true,
             "tab" => self.part.gap(Gap::Space),
             "br" | "cr" => self.part.gap(if self.tables > 0 { Gap::Space } else { Gap::Line }),
-            "noBreakHyphen" => self.part.words("-"),
+            "noBreakHyphen" => _ = self.part.words("-"),
             "tbl" => {
                 self.part.gap(if self.tables == 0 { Gap::Block } else { Gap::Space });
                 self.tables += 1;
@@ -203,10 +201,9 @@ impl Visit for Flow<'_> {
         if !self.in_text || self.in_slide_number {
             return;
         }
-        let before = self.part.end();
-        self.part.words(text);
-        if let (true, Some((_, start @ None))) = (self.part.end() > before, self.paragraphs.last_mut()) {
-            *start = Some(self.part.line_start());
+        let start = self.part.words(text);
+        if let Some((_, begins @ None)) = self.paragraphs.last_mut() {
+            *begins = start;
         }
     }
 }

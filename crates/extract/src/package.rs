@@ -110,6 +110,9 @@ impl<'a> Package<'a> {
     }
 }
 
+/// Of a document that nobody reads without its password.
+pub(crate) const ENCRYPTED: &str = "it is encrypted; save a copy without a password and add that";
+
 const AGAIN: &str = "copy or save the file again";
 
 fn into_text(name: &str, bytes: Vec<u8>) -> Result<String, String> {
@@ -122,9 +125,7 @@ fn into_text(name: &str, bytes: Vec<u8>) -> Result<String, String> {
 fn unreadable(name: &str, error: &ZipError) -> String {
     match error {
         ZipError::FileNotFound => format!("it has no {name}, which holds its text; {AGAIN}"),
-        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
-            "it is encrypted; save a copy without a password and add that".to_owned()
-        }
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => ENCRYPTED.to_owned(),
         other => format!("{name} cannot be unpacked: {other}; {AGAIN}"),
     }
 }

@@ -1,7 +1,7 @@
-//! Text that was copied out of a document that is no text itself: a slide, a sheet, a chapter, a mail, or all of it.
+//! Text that was copied out of a document that is no text itself: a slide, a sheet, a chapter, or all of it.
 
 use crate::lines::Lines;
-use crate::passages::{Section, assemble};
+use crate::passages::{Outline, assemble, heading_name};
 use crate::split::Style;
 use crate::{Passage, PassageOptions};
 
@@ -37,9 +37,7 @@ pub(crate) struct Part {
     cells: usize,
     blocks: Vec<usize>,
     marks: Vec<(usize, u32)>,
-    sections: Vec<Section>,
-    section_start: usize,
-    above: Vec<(u8, String)>,
+    outline: Outline,
 }
 
 impl Part {
@@ -54,29 +52,22 @@ impl Part {
             cells: 0,
             blocks: Vec::new(),
             marks: Vec::new(),
-            sections: Vec::new(),
-            section_start: 0,
-            above: Vec::new(),
+            outline: Outline::default(),
         }
     }
 
-    /// Text that has been cut into sections already. `blocks` and the sections' ranges are offsets in it.
-    pub(crate) fn read(text: String, blocks: Vec<usize>, sections: Vec<Section>) -> Self {
-        Part { section_start: text.len(), text, blocks, sections, ..Part::new(Style::Prose) }
+    /// Text that has been read already. `blocks` and the outline's sections are offsets in it.
+    pub(crate) fn read(text: String, blocks: Vec<usize>, outline: Outline) -> Self {
+        Part { text, blocks, outline, ..Part::new(Style::Prose) }
+    }
+
+    /// A page of text without structure.
+    pub(crate) fn plain(page: u32, text: String) -> Self {
+        Part { page: Some(page), text, ..Part::new(Style::Prose) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
-    }
-
-    /// Length of the text so far.
-    pub(crate) fn end(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Where the last line begins.
-    pub(crate) fn line_start(&self) -> usize {
-        self.line_start
     }
 
     /// At least this stands before the next word.
@@ -95,8 +86,9 @@ impl Part {
         self.gap(Gap::Line);
     }
 
-    /// Words, or pieces of words.
-    pub(crate) fn words(&mut self, text: &str) {
+    /// Words, or pieces of words. Gives where the line begins that they were written into, unless there were none.
+    pub(crate) fn words(&mut self, text: &str) -> Option<usize> {
+        let before = self.text.len();
         for piece in text.split_inclusive(char::is_whitespace) {
             let word = piece.trim_end();
             if !word.is_empty() {
@@ -107,6 +99,7 @@ impl Part {
                 self.gap(Gap::Space);
             }
         }
+        (self.text.len() > before).then_some(self.line_start)
     }
 
     fn separate(&mut self) {
@@ -147,38 +140,23 @@ impl Part {
         if name.is_empty() {
             return None;
         }
-        self.end_section(start);
-        self.above.retain(|(l, _)| *l < level);
-        self.above.push((level, name.clone()));
+        self.outline.begin(level, start, name.clone());
         Some(name)
     }
 
     /// A name for what follows that is not written itself.
     pub(crate) fn under(&mut self, level: u8, name: &str) {
-        self.end_section(self.text.len());
-        self.above.retain(|(l, _)| *l < level);
-        let name = heading_name(name);
-        if !name.is_empty() {
-            self.above.push((level, name));
-        }
+        self.outline.begin(level, self.text.len(), heading_name(name));
     }
 
     /// One heading path for all of it.
     pub(crate) fn name_all(&mut self, heading: Vec<String>) {
-        self.sections = vec![Section { range: 0..self.text.len(), heading }];
-        self.section_start = self.text.len();
-    }
-
-    fn end_section(&mut self, at: usize) {
-        let heading = self.above.iter().map(|(_, name)| name.clone()).collect();
-        self.sections.push(Section { range: self.section_start..at, heading });
-        self.section_start = at;
+        self.outline = Outline::whole(heading, self.text.len());
     }
 
     /// Its passages, in order.
     pub(crate) fn passages(mut self, options: &PassageOptions) -> Vec<Passage> {
-        self.end_section(self.text.len());
-        let sections = std::mem::take(&mut self.sections);
+        let sections = std::mem::take(&mut self.outline).finish(self.text.len());
         let pieces = assemble(&self.text, sections, &self.blocks, self.style, options);
         let lines = Lines::new(&self.text);
         let located = pieces.into_iter().map(|piece| Passage {
@@ -209,25 +187,6 @@ impl Part {
             }),
         }
     }
-}
-
-/// Every section below repeats a heading, so a long one would cost its length as often.
-const HEADING_CHARS_MAX: usize = 200;
-
-/// A heading's words, one space between them.
-pub(crate) fn heading_name(text: &str) -> String {
-    let mut name = String::new();
-    for word in text.split_whitespace() {
-        if !name.is_empty() {
-            name.push(' ');
-        }
-        name.push_str(word);
-        if let Some((end, _)) = name.char_indices().nth(HEADING_CHARS_MAX) {
-            name.truncate(end);
-            break;
-        }
-    }
-    name
 }
 
 /// A column's letters, as spreadsheets write them; columns count from 0.

@@ -12,6 +12,62 @@ pub(crate) struct Section {
     pub(crate) heading: Vec<String>,
 }
 
+/// Sections under their headings, of a text that is read from the front.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    sections: Vec<Section>,
+    /// Where the last section begins.
+    start: usize,
+    above: Vec<(u8, String)>,
+}
+
+impl Outline {
+    /// One section up to `end`.
+    pub(crate) fn whole(heading: Vec<String>, end: usize) -> Self {
+        Outline { sections: vec![Section { range: 0..end, heading }], start: end, above: Vec::new() }
+    }
+
+    /// A section under a heading of this level begins at `at`; an empty name is none.
+    pub(crate) fn begin(&mut self, level: u8, at: usize, name: String) {
+        self.end(at);
+        self.above.retain(|(above, _)| *above < level);
+        if !name.is_empty() {
+            self.above.push((level, name));
+        }
+    }
+
+    /// All sections of a text of this length.
+    pub(crate) fn finish(mut self, end: usize) -> Vec<Section> {
+        self.end(end);
+        self.sections
+    }
+
+    fn end(&mut self, at: usize) {
+        let heading = self.above.iter().map(|(_, name)| name.clone()).collect();
+        self.sections.push(Section { range: self.start..at, heading });
+        self.start = at;
+    }
+}
+
+/// Every section below repeats a heading, so a long one would cost its length as often.
+const HEADING_CHARS_MAX: usize = 200;
+
+/// A heading's words, one space between them.
+pub(crate) fn heading_name(text: &str) -> String {
+    let mut name = String::new();
+    for word in text.split_whitespace() {
+        if !name.is_empty() {
+            name.push(' ');
+        }
+        name.push_str(word);
+        if let Some((end, _)) = name.char_indices().nth(HEADING_CHARS_MAX) {
+            name.truncate(end);
+            break;
+        }
+    }
+    name
+}
+
 /// A passage before its offsets are made lines and bytes of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {

@@ -7,8 +7,8 @@ use std::path::Path;
 use pdf_extract::{Document as Pdf, MediaBox, OutputDev, OutputError, PlainTextOutput, Transform};
 
 use crate::isolated::{isolated, reason};
-use crate::lines::Lines;
-use crate::{Document, ExtractError, Kind, Passage, PassageOptions, passages};
+use crate::part::Part;
+use crate::{Document, ExtractError, Kind, PassageOptions};
 
 pub(crate) fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
     let broken = |what: String| ExtractError::Broken { path: path.to_owned(), what };
@@ -16,20 +16,8 @@ pub(crate) fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Re
     if read.pages.is_empty() && !read.warnings.is_empty() {
         return Err(broken(format!("no page can be read; {}", read.warnings[0])));
     }
-    let mut passages = Vec::new();
-    for (number, text) in &read.pages {
-        let lines = Lines::new(text);
-        passages.extend(passages::plain(text, options).into_iter().map(|piece| Passage {
-            start_line: lines.line(piece.start),
-            end_line: lines.line(piece.end - 1),
-            start_byte: piece.start as u64,
-            end_byte: piece.end as u64,
-            text: piece.text,
-            heading: piece.heading,
-            page: Some(*number),
-            place: None,
-        }));
-    }
+    let pages = read.pages.into_iter().map(|(number, text)| Part::plain(number, text));
+    let passages = pages.flat_map(|page| page.passages(options)).collect();
     Ok(Document {
         kind: Kind::Pdf,
         lang: Some("pdf".to_owned()),

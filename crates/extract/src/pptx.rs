@@ -63,6 +63,4 @@ impl Visit for Order {
         }
         true
     }
-    fn close(&mut self, _: &str) {}
-    fn text(&mut self, _: &str) {}
 }

@@ -10,8 +10,8 @@ pub(crate) struct Read {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Slides, sheets, chapters, mails with what is attached to them.
-const PARTS_MAX: usize = 100_000;
+/// Slides, sheets, chapters.
+pub(crate) const PARTS_MAX: usize = 100_000;
 
 impl Read {
     /// Adds a part that holds something.

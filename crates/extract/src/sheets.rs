@@ -1,5 +1,6 @@
 //! Spreadsheets of Office: the cells' values, a row a line, the header above every passage.
 
+use std::fmt::Display;
 use std::io::{self, Cursor, Seek, SeekFrom};
 
 use calamine::{Cell, DataRef, ExcelDateTime, Reader, Xlsb, Xlsx};
@@ -13,35 +14,39 @@ use crate::table::{TEXT_BYTES_MAX, Table};
 const SHARED_BYTES_MAX: u64 = 64 << 20;
 const SHEET_BYTES_MAX: u64 = 256 << 20;
 
-/// Everything that the library may unpack, bounded before it does: which members it reads is for the file to say.
-fn refuse_bombs(package: &mut Package) -> Result<(), String> {
-    package.refuse_bombs(|name| if name.contains("worksheets/") { SHEET_BYTES_MAX } else { SHARED_BYTES_MAX })
-}
-
 pub(crate) fn read_xlsx(package: &mut Package, bytes: &[u8]) -> Result<Read, String> {
-    refuse_bombs(package)?;
-    let title = ooxml::title(package)?;
+    let title = title(package)?;
     let mut book = Xlsx::new(Metered::new(bytes)).map_err(|error| broken(&error))?;
     sheets(title, &book.sheet_names(), |name, table| {
         let mut cells = book.worksheet_cells_reader(name).map_err(|error| error.to_string())?;
-        while let Some(cell) = cells.next_cell().map_err(|error| error.to_string())? {
-            put(table, &cell)?;
-        }
-        Ok(())
+        fill(table, || cells.next_cell())
     })
 }
 
 pub(crate) fn read_xlsb(package: &mut Package, bytes: &[u8]) -> Result<Read, String> {
-    refuse_bombs(package)?;
-    let title = ooxml::title(package)?;
+    let title = title(package)?;
     let mut book = Xlsb::new(Metered::new(bytes)).map_err(|error| broken(&error))?;
     sheets(title, &book.sheet_names(), |name, table| {
         let mut cells = book.worksheet_cells_reader(name).map_err(|error| error.to_string())?;
-        while let Some(cell) = cells.next_cell().map_err(|error| error.to_string())? {
-            put(table, &cell)?;
-        }
-        Ok(())
+        fill(table, || cells.next_cell())
     })
+}
+
+/// The workbook's title, once everything that the library may unpack has been bounded: which members it reads is for the
+/// file to say.
+fn title(package: &mut Package) -> Result<Option<String>, String> {
+    package.refuse_bombs(|name| if name.contains("worksheets/") { SHEET_BYTES_MAX } else { SHARED_BYTES_MAX })?;
+    ooxml::title(package)
+}
+
+fn fill<'a, E: Display>(
+    table: &mut Table,
+    mut next: impl FnMut() -> Result<Option<Cell<DataRef<'a>>>, E>,
+) -> Result<(), String> {
+    while let Some(cell) = next().map_err(|error| error.to_string())? {
+        put(table, &cell)?;
+    }
+    Ok(())
 }
 
 fn broken(error: &dyn std::error::Error) -> String {

@@ -1,6 +1,7 @@
 //! Rows of a sheet to a part: a line a row, the header row as the heading of all passages.
 
-use crate::part::{Part, Place, heading_name};
+use crate::part::{Part, Place};
+use crate::passages::heading_name;
 use crate::split::Style;
 
 /// Text of all sheets. Their file may say one long string in very many cells.
@@ -72,7 +73,7 @@ impl Table {
             let left = self.left.checked_sub(text.len() + 3 * (1 + skipped as usize));
             self.left = left.ok_or_else(|| format!("there are more than {TEXT_BYTES_MAX} bytes of text; split it"))?;
             at.cells.extend((0..skipped).map(|_| String::new()));
-            at.cells.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
+            at.cells.push(text.to_owned());
             at.all_names &= is_name;
             at.last_column = Some(column);
         }

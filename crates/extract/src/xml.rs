@@ -13,9 +13,9 @@ pub(crate) trait Visit {
     /// An element begins. `false` passes over everything in it, its end included.
     fn open(&mut self, tag: &Tag) -> bool;
     /// An element that was opened ends.
-    fn close(&mut self, name: &str);
+    fn close(&mut self, _name: &str) {}
     /// Characters, references resolved. One run may come in several pieces.
-    fn text(&mut self, text: &str);
+    fn text(&mut self, _text: &str) {}
 }
 
 /// A start tag.

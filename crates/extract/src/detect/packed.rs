@@ -4,21 +4,29 @@ use std::path::Path;
 
 use super::Format;
 use crate::isolated::isolated;
-use crate::package::Package;
+use crate::package::{ENCRYPTED, Package};
 use crate::{ExtractError, Kind};
 
 /// `None` when `bytes` are no such document, and no name says that they should be.
-pub(super) fn detect(path: &Path, extension: &str, bytes: &[u8]) -> Result<Option<Format>, ExtractError> {
+pub(super) fn detect<'a>(
+    path: &Path,
+    extension: &str,
+    bytes: &'a [u8],
+) -> Result<Option<(Format, Package<'a>)>, ExtractError> {
     let broken = |what: String| ExtractError::Broken { path: path.to_owned(), what };
     let by_name = of_name(extension);
     if bytes.starts_with(b"PK\x03\x04") {
-        let opened = isolated("zip", || Package::open(bytes).map(|mut package| of_package(&mut package)));
-        let claimed = by_name.is_some() || infer::get(bytes).is_some_and(|kind| kind.mime_type() != "application/zip");
+        let opened = isolated("zip", || {
+            let mut package = Package::open(bytes)?;
+            Ok((of_package(&mut package), package))
+        });
+        let claimed =
+            || by_name.is_some() || infer::get(bytes).is_some_and(|kind| kind.mime_type() != "application/zip");
         return match opened {
-            Ok(Some(format)) => Ok(Some(format)),
+            Ok((Some(format), package)) => Ok(Some((format, package))),
             // Archives of files stay unread.
-            Ok(None) | Err(_) if !claimed => Ok(None),
-            Ok(None) => {
+            Ok((None, _)) | Err(_) if !claimed() => Ok(None),
+            Ok((None, _)) => {
                 Err(broken("it is an archive without a document in it; add what was packed into it".to_owned()))
             }
             Err(what) => Err(broken(what)),
@@ -85,8 +93,7 @@ fn compound(path: &Path, extension: &str, bytes: &[u8]) -> Result<(), ExtractErr
     };
     let path = path.to_owned();
     if holds("EncryptedPackage") {
-        let what = "it is encrypted; save a copy without a password and add that".to_owned();
-        return Err(ExtractError::Broken { path, what });
+        return Err(ExtractError::Broken { path, what: ENCRYPTED.to_owned() });
     }
     let what = match () {
         () if holds("WordDocument") => "a .doc document",
