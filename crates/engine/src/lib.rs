@@ -40,6 +40,7 @@ mod subject;
 pub mod tenant;
 pub mod transaction;
 pub mod transfer;
+pub mod tree;
 pub mod wording;
 
 pub use backup::{

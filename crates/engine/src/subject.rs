@@ -41,6 +41,10 @@ pub enum What {
     Snapshot,
     /// A tenant.
     Tenant,
+    /// A tree of files.
+    Tree,
+    /// A named snapshot of a tree.
+    TreeSnapshot,
 }
 
 impl What {
@@ -59,6 +63,8 @@ impl What {
             Self::Record => "record",
             Self::Snapshot => "snapshot",
             Self::Tenant => "tenant",
+            Self::Tree => "tree",
+            Self::TreeSnapshot => "tree_snapshot",
         }
     }
 }

@@ -669,8 +669,12 @@ pub(crate) fn table_options(table: Table, budget: &StoreOptions, cache: &Cache) 
             blocks.set_partition_filters(true);
             options.set_compression_type(DBCompressionType::Lz4);
         }
-        // Numbered upwards, too; a value is a block of its own.
-        Table::Blobs => options.set_compression_type(DBCompressionType::Lz4),
+        // Numbered upwards, too. A large value is a block of its own; chunks of files are compressed together with their
+        // neighbours, and never again: their tables are renamed, not rewritten.
+        Table::Blobs => {
+            blocks.set_block_size(64 << 10);
+            options.set_compression_type(DBCompressionType::Zstd);
+        }
         Table::Catalog | Table::Log | Table::Expiry => options.set_compression_type(DBCompressionType::Lz4),
     }
     options.set_block_based_table_factory(&blocks);

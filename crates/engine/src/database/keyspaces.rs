@@ -10,11 +10,12 @@ use crate::call::Outcome;
 use crate::catalog::{self, COUNTERS};
 use crate::database::{Database, Registry};
 use crate::durability::Durability;
-use crate::folder::FORMAT_OF_GRAPHS;
+use crate::folder::{FORMAT_OF_GRAPHS, FORMAT_OF_TREES};
 use crate::kv::{Counters, Keyspace, KeyspaceMeta, Kind, Listed, Space, keyspace_key, keyspaces};
 use crate::name::check_name;
 use crate::scan::first_shard;
 use crate::tenant::{Delta, Tenant, records};
+use crate::tree::TREES;
 use crate::{Error, ErrorKind, Result};
 
 impl Database {
@@ -37,6 +38,11 @@ impl Database {
     pub fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
         let space = self.inner.registry.space(&self.tenant, name, kind, !must_exist)?;
         Ok(Keyspace { space, durability: Durability::default(), call: self.call.clone() })
+    }
+
+    /// The keyspace of the tenant's trees, made when there is none.
+    pub fn trees(&self) -> Result<Keyspace> {
+        self.keyspace(TREES, Kind::Trees, false)
     }
 
     /// Names of all keyspaces of a kind, sorted.
@@ -101,7 +107,9 @@ impl Registry {
         if let Some(space) = known()? {
             return Ok(space);
         }
-        check_name(kind.what().name(), name)?;
+        if kind != Kind::Trees {
+            check_name(kind.what().name(), name)?;
+        }
         let _catalog = self.catalog.lock();
         tenant.check()?;
         if let Some(space) = known()? {
@@ -120,8 +128,10 @@ impl Registry {
     }
 
     fn create_keyspace(&self, tenant: u32, name: &str, kind: Kind) -> Result<KeyspaceMeta> {
-        if kind == Kind::Graph {
-            self.shared.folder.raise_format(FORMAT_OF_GRAPHS)?;
+        match kind {
+            Kind::Plain => {}
+            Kind::Graph => self.shared.folder.raise_format(FORMAT_OF_GRAPHS)?,
+            Kind::Trees => self.shared.folder.raise_format(FORMAT_OF_TREES)?,
         }
         let meta = KeyspaceMeta::new(catalog::last_id(&*self.shared.store()?, tenant)? + 1, kind);
         let mut batch = Batch::new();

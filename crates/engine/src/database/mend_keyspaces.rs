@@ -13,6 +13,7 @@ use crate::graph;
 use crate::kv::{Body, Counters, KeyspaceMeta, Kind, Stored, keyspace_key};
 use crate::scan::{first_shard, until_error};
 use crate::tenant::DEFAULT;
+use crate::tree::{self, TREES};
 
 /// Changes of one batch.
 const MENDED_AT_ONCE: usize = 10_000;
@@ -26,8 +27,14 @@ impl Registry {
         while let Some(shard) = first_shard(&self.shared.store, Table::Kv, &from, &[])? {
             from = shard.end();
             if !self.keyspaces(shard.tenant)?.iter().any(|known| known.shard == shard) {
-                let name = format!("recovered-{}", shard.collection);
-                let kind = if graph::looks_like_one(&self.shared.store, shard)? { Kind::Graph } else { Kind::Plain };
+                let recovered = format!("recovered-{}", shard.collection);
+                let (kind, name) = if tree::looks_like_trees(&self.shared.store, shard)? {
+                    (Kind::Trees, TREES.to_string())
+                } else if graph::looks_like_one(&self.shared.store, shard)? {
+                    (Kind::Graph, recovered)
+                } else {
+                    (Kind::Plain, recovered)
+                };
                 let meta = KeyspaceMeta::new(shard.collection, kind);
                 batch.put(Table::Catalog, keyspace_key(shard.tenant, &name), catalog::encode(&meta));
             }
@@ -41,7 +48,7 @@ impl Registry {
 
     /// Removes keys whose large value was lost and large values whose key was, and makes expiring keys expire again.
     /// Returns how many keys it removed; keys that a lost file held cannot be counted.
-    pub(crate) fn mend_keyspace(&self, shard: Shard) -> Result<u64> {
+    pub(crate) fn mend_keyspace(&self, shard: Shard, kind: Kind) -> Result<u64> {
         let mut batch = Batch::new();
         let (mut referenced, mut lost) = (HashSet::new(), 0);
         let mut counters = Counters::default();
@@ -70,7 +77,11 @@ impl Registry {
             |visit| self.shared.store.scan(Table::Kv, &from, &to, Direction::Forward, visit),
             |key, value| mend(key, value).map(ControlFlow::Continue),
         )?;
-        self.shared.store.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
+        self.shared.store.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, value| {
+            if kind == Kind::Trees {
+                counters.bytes += value.len() as u64; // the trees have looked after these
+                return ControlFlow::Continue(());
+            }
             let number = Shard::suffix(key).try_into().map(u64::from_be_bytes);
             if !number.is_ok_and(|number| referenced.contains(&number)) {
                 batch.delete(Table::Blobs, key.to_vec());

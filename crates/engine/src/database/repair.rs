@@ -18,6 +18,7 @@ use crate::descriptor::field::{Field, UNNAMED};
 use crate::descriptor::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::folder::Folder;
 use crate::graph::mend_graph;
+use crate::tree::mend_trees;
 use crate::index::Indexed;
 use crate::kv::Kind;
 use crate::lock::FolderLock;
@@ -83,10 +84,12 @@ impl Database {
             registry.restore_keyspaces()?;
             for scope in database.scopes()? {
                 for listed in registry.keyspaces(scope.tenant.number)? {
-                    if listed.kind == Kind::Graph {
-                        outcome.keys_lost += mend_graph(shared, listed.shard)?;
-                    }
-                    outcome.keys_lost += registry.mend_keyspace(listed.shard)?;
+                    outcome.keys_lost += match listed.kind {
+                        Kind::Plain => 0,
+                        Kind::Graph => mend_graph(shared, listed.shard)?,
+                        Kind::Trees => mend_trees(shared, listed.shard)?,
+                    };
+                    outcome.keys_lost += registry.mend_keyspace(listed.shard, listed.kind)?;
                 }
             }
         }

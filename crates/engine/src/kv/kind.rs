@@ -13,10 +13,12 @@ pub enum Kind {
     Plain,
     /// Its rows are nodes and edges, and are written by `graph/` alone.
     Graph,
+    /// Its rows are versions and contents of a tenant's trees, and are written by `tree/` alone.
+    Trees,
 }
 
 impl Kind {
-    /// True of a keyspace that is no graph.
+    /// True of a keyspace whose rows are its callers' own.
     pub fn is_plain(&self) -> bool {
         *self == Self::Plain
     }
@@ -26,6 +28,7 @@ impl Kind {
         match self {
             Self::Plain => What::Keyspace,
             Self::Graph => What::Graph,
+            Self::Trees => What::Tree,
         }
     }
 
@@ -41,6 +44,9 @@ impl Kind {
             (Self::Graph, Self::Plain) => Err(Error::invalid(format!(
                 "{name:?} is a keyspace, not a graph; open it as a keyspace, or give the graph another name"
             ))),
+            (wanted, found) if (wanted == Self::Trees) != (found == Self::Trees) => {
+                Err(Error::internal(format!("{name:?} is the keyspace of trees, which nothing else may open")))
+            }
             _ => Ok(()),
         }
     }

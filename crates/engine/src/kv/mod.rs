@@ -16,6 +16,7 @@ mod rows;
 mod value;
 mod write;
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -76,6 +77,8 @@ pub(crate) struct Space {
     pub dropped: AtomicBool,
     /// As they are stored; 0 in keyspaces of the default tenant, where nothing is counted.
     counters: Mutex<Counters>,
+    /// What the module above that writes a kind of keyspace keeps in memory with it.
+    attached: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 /// What a keyspace holds, as its tenant's limits count it: keys that have expired count until they are swept.
@@ -150,6 +153,7 @@ impl Space {
             stripes: std::array::from_fn(|_| Mutex::default()),
             dropped: AtomicBool::new(false),
             counters: Mutex::new(counters),
+            attached: Mutex::default(),
         }))
     }
 
@@ -171,8 +175,27 @@ impl Space {
         }
     }
 
-    /// Whether writers have to look for what they replace.
+    /// What is attached, made when nothing is yet. All who ask give the same type.
+    pub(crate) fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> Result<T>) -> Result<Arc<T>> {
+        let mut attached = self.attached.lock();
+        if let Some(known) = &*attached {
+            let known = known.clone().downcast().map_err(|_| ());
+            return known.map_err(|()| Error::internal("a keyspace has something else attached to it"));
+        }
+        let made = Arc::new(make(self)?);
+        *attached = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Takes a number in the table `blobs`.
+    pub(crate) fn next_blob(&self) -> u64 {
+        self.next_large.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether writers have to look for what they replace. Rows of trees never expire, and the bytes that they name are theirs
+    /// to remove.
     fn leaves_traces(&self) -> bool {
-        !self.tenant.is_default() || self.expires.load(Ordering::Acquire) || self.has_large.load(Ordering::Acquire)
+        let may = self.expires.load(Ordering::Acquire) || self.has_large.load(Ordering::Acquire);
+        !self.tenant.is_default() || (may && self.kind != Kind::Trees)
     }
 }

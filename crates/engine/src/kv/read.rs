@@ -173,6 +173,12 @@ impl Space {
         Ok(Entry { value: self.whole(reader, stored.body)?, expires_at_ms: stored.expires_at_ms })
     }
 
+    /// Values of the table `blobs`, by number.
+    pub(crate) fn blobs(&self, reader: &dyn Reader, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        let keys: Vec<Vec<u8>> = numbers.iter().map(|number| self.shard.number_key(*number)).collect();
+        Ok(reader.multi_get(Table::Blobs, &keys)?)
+    }
+
     /// A value's bytes, wherever they are; `reader` must be the one that gave `body`.
     pub(crate) fn whole(&self, reader: &dyn Reader, body: Body) -> Result<Vec<u8>> {
         match body {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nuthatch_store::Reader;
 
-use crate::Result;
+use crate::{Error, Result};
 use crate::call::Watched;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
 
@@ -29,6 +29,12 @@ pub trait Rows {
     /// The values of several keys, in their order.
     fn values(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         Ok(self.entries(keys)?.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
+    }
+
+    /// Values of the table `blobs`, by number, in their order.
+    fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        let _ = numbers;
+        Err(Error::internal("rows within a transaction name nothing in the table of large values"))
     }
 
     /// Whether the key is there and has not expired.
@@ -79,6 +85,10 @@ impl Rows for Live<'_> {
     fn estimate(&self, prefix: &[u8]) -> Result<u64> {
         self.space.estimate(prefix)
     }
+
+    fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.space.blobs(self.reader, numbers)
+    }
 }
 
 /// As it is at each call.
@@ -97,6 +107,10 @@ impl Rows for Keyspace {
 
     fn estimate(&self, prefix: &[u8]) -> Result<u64> {
         self.space.estimate(prefix)
+    }
+
+    fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.at_once(|rows| rows.blobs(numbers))
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool> {

@@ -315,7 +315,7 @@ impl Space {
     }
 
     /// Keeps other writers off these keys.
-    fn lock<'s, 'k>(&'s self, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Vec<MutexGuard<'s, ()>> {
+    pub(crate) fn lock<'s, 'k>(&'s self, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Vec<MutexGuard<'s, ()>> {
         if keys.len() >= STRIPES {
             return self.stripes.iter().map(Mutex::lock).collect();
         }

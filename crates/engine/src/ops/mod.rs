@@ -21,6 +21,7 @@ pub mod records;
 mod registry;
 pub mod search;
 pub mod tenants;
+pub mod trees;
 mod view;
 
 use serde::Serialize;
@@ -75,6 +76,8 @@ pub mod on {
     pub struct Keys;
     /// The nodes and edges of a graph.
     pub struct Nodes;
+    /// The trees of a tenant.
+    pub struct Trees;
 }
 
 /// What a key must be allowed to ask it.

@@ -6,7 +6,7 @@ use crate::call::Outcome;
 use crate::database::Database;
 use crate::ops::{
     Op, Repeat, Scope, View, collections, files, graph, keys, keyspaces, maintenance, read_point, records, search,
-    tenants,
+    tenants, trees,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -76,6 +76,26 @@ static ALL: &[Entry] = &[
     entry::<graph::PutEdges>(),
     entry::<graph::DeleteNodes>(),
     entry::<graph::DeleteEdges>(),
+    // Of trees.
+    entry::<trees::Names>(),
+    entry::<trees::Info>(),
+    entry::<crate::tree::ListFiles>(),
+    entry::<trees::Entry>(),
+    entry::<trees::Versions>(),
+    entry::<trees::Read>(),
+    entry::<crate::tree::DiffTrees>(),
+    entry::<trees::Snapshots>(),
+    entry::<trees::Check>(),
+    entry::<crate::tree::PutFiles>(),
+    entry::<trees::BeginUpload>(),
+    entry::<trees::Upload>(),
+    entry::<trees::EndUpload>(),
+    entry::<trees::Remove>(),
+    entry::<trees::Erase>(),
+    entry::<trees::Drop>(),
+    entry::<trees::NameSnapshot>(),
+    entry::<trees::DropSnapshot>(),
+    entry::<trees::SetRetention>(),
     // Of everything.
     entry::<collections::Open>(),
     entry::<collections::Make>(),
@@ -164,10 +184,12 @@ mod tests {
         ("files.vectors_of", "the same"),
         ("files.entry", "the same"),
         ("files.entries", "the same"),
+        ("trees.check", "it counts what the store holds now"),
     ];
 
     /// One of each operation that reads records, keys, or nodes and edges; without one, the operation's line comes without a proof.
     fn sample(name: &str) -> Option<Vec<u8>> {
+        use crate::tree::{DiffTrees, ListFiles, TreeAt};
         use crate::{EdgeId, KeyScan, ListNodes, Neighbors, Scan, Search, Traverse};
         let (id, key) = (|| "a".to_string(), || Bytes::from(&b"k"[..]));
         let scan = Scan { limit: 10, ..Scan::default() };
@@ -200,6 +222,15 @@ mod tests {
             "nodes.list" => encoded(&ListNodes::default()),
             "nodes.traverse" => encoded(&Traverse::from(["a"])),
             "nodes.counts" => encoded(&graph::Counts),
+            "trees.names" => encoded(&trees::Names),
+            "trees.info" => encoded(&trees::Info(id())),
+            "trees.list" => encoded(&ListFiles::of(TreeAt::now("a"))),
+            "trees.entry" => encoded(&trees::Entry(TreeAt::now("a"), id())),
+            "trees.versions" => encoded(&trees::Versions { tree: id(), path: id() }),
+            "trees.read" => encoded(&trees::Read { at: TreeAt::now("a"), path: id(), offset: 0, limit: 10 }),
+            "trees.diff" => encoded(&DiffTrees { from: TreeAt::now("a"), to: TreeAt::now("a"), ..DiffTrees::default() }),
+            "trees.snapshots" => encoded(&trees::Snapshots(id())),
+            "trees.check" => encoded(&trees::Check { hash: true }),
             _ => return None,
         };
         Some(encoded.unwrap())
@@ -215,7 +246,13 @@ mod tests {
         let (keys, nodes) =
             (db.keyspace("keys", Kind::Plain, false).unwrap(), db.keyspace("links", Kind::Graph, false).unwrap());
         keys.increment("k", 1).unwrap();
+        let trees = db.trees().unwrap();
+        let what = crate::tree::PutWhat::File(b"bytes".to_vec());
+        let file = crate::tree::PutFile { path: "a".into(), mode: 0o644, modified_ns: 0, what };
+        let put = crate::tree::PutFiles { tree: "a".into(), files: vec![file], gone: vec![] };
+        Op::run(put, &View::Keys(Keys::Live(&trees))).unwrap();
         let snapshot = db.snapshot().unwrap();
+        let trees_then = snapshot.keyspace(crate::tree::TREES, Kind::Trees).unwrap();
         let then = snapshot.collection("notes").unwrap();
         let (keys_then, nodes_then) =
             (snapshot.keyspace("keys", Kind::Plain).unwrap(), snapshot.keyspace("links", Kind::Graph).unwrap());
@@ -224,6 +261,7 @@ mod tests {
                 "records" | "files" => (View::Records(Records::Live(&notes)), View::Records(Records::At(&then))),
                 "keys" => (View::Keys(Keys::Live(&keys)), View::Keys(Keys::At(&keys_then))),
                 "nodes" => (View::Keys(Keys::Live(&nodes)), View::Keys(Keys::At(&nodes_then))),
+                "trees" => (View::Keys(Keys::Live(&trees)), View::Keys(Keys::At(&trees_then))),
                 _ => continue, // of everything: a snapshot gives its collections, keyspaces and graphs by name
             };
             let body = sample(entry.name).unwrap_or_else(|| panic!("{} has no sample", entry.name));

@@ -56,6 +56,13 @@ impl Rows for SnapshotKeyspace {
         self.view.taken_at_ms
     }
 
+    fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.blobs(&Watched::new(&held.store, self.call.waits()), numbers),
+            None => Ok(vec![None; numbers.len()]),
+        })
+    }
+
     /// From the sizes that the files have now.
     fn estimate(&self, prefix: &[u8]) -> Result<u64> {
         self.space.as_ref().map_or(Ok(0), |space| space.estimate(prefix))

@@ -109,6 +109,9 @@ impl Database {
         }
         for Listed { name, shard, kind } in spaces {
             let space = registry.space(tenant, &name, kind, false)?;
+            if kind == Kind::Trees {
+                continue; // files are restored, not exported
+            }
             if kind == Kind::Graph {
                 graphs.push(export_graph(&space, &*snapshot, outlet, &mut report)?);
                 continue;

@@ -1,0 +1,351 @@
+//! What is asked of trees.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::call::Outcome;
+use crate::codec::Bytes;
+use crate::database::Database;
+use crate::ops::{Op, Repeat, Scope, View, on};
+use crate::tree::{
+    self, DiffTrees, FilePart, ListFiles, PutFiles, PutReport, Retention, TreeAt, TreeChange, TreeCheck, TreeEntry,
+    TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
+};
+
+/// The names of all trees.
+#[derive(Serialize, Deserialize)]
+pub struct Names;
+
+impl Op for Names {
+    type On = on::Trees;
+    type Answer = Vec<String>;
+    const NAME: &'static str = "trees.names";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(tree::names)
+    }
+}
+
+/// What a tree holds.
+#[derive(Serialize, Deserialize)]
+pub struct Info(pub String);
+
+impl Op for Info {
+    type On = on::Trees;
+    type Answer = TreeInfo;
+    const NAME: &'static str = "trees.info";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::info(rows, &self.0))
+    }
+}
+
+impl Op for ListFiles {
+    type On = on::Trees;
+    type Answer = TreePage;
+    const NAME: &'static str = "trees.list";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::list(rows, &self))
+    }
+}
+
+/// What stood at a path; `None` when nothing did.
+#[derive(Serialize, Deserialize)]
+pub struct Entry(pub TreeAt, pub String);
+
+impl Op for Entry {
+    type On = on::Trees;
+    type Answer = Option<TreeEntry>;
+    const NAME: &'static str = "trees.entry";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::entry(rows, &self.0, &self.1))
+    }
+}
+
+/// All versions of a path that are kept, the newest first.
+#[derive(Serialize, Deserialize)]
+pub struct Versions {
+    /// The tree.
+    pub tree: String,
+    /// The path.
+    pub path: String,
+}
+
+impl Op for Versions {
+    type On = on::Trees;
+    type Answer = Vec<TreeEntry>;
+    const NAME: &'static str = "trees.versions";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::versions(rows, &self.tree, &self.path))
+    }
+}
+
+/// Up to `limit` bytes of a file from `offset` on, at most 8 MiB; `None` when nothing stood there.
+#[derive(Serialize, Deserialize)]
+pub struct Read {
+    /// Which tree, and how it stood.
+    pub at: TreeAt,
+    /// The path of a file.
+    pub path: String,
+    /// The first byte.
+    pub offset: u64,
+    /// Most bytes of the answer.
+    pub limit: usize,
+}
+
+impl Op for Read {
+    type On = on::Trees;
+    type Answer = Option<FilePart>;
+    const NAME: &'static str = "trees.read";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::part(rows, &self.at, &self.path, self.offset, self.limit))
+    }
+}
+
+impl Op for DiffTrees {
+    type On = on::Trees;
+    type Answer = Vec<TreeChange>;
+    const NAME: &'static str = "trees.diff";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::diff(rows, &self))
+    }
+}
+
+/// A tree's named snapshots, the oldest first.
+#[derive(Serialize, Deserialize)]
+pub struct Snapshots(pub String);
+
+impl Op for Snapshots {
+    type On = on::Trees;
+    type Answer = Vec<TreeSnapshot>;
+    const NAME: &'static str = "trees.snapshots";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::snapshots(rows, &self.0))
+    }
+}
+
+/// Counts again what trees refer to, and with `hash` reads every content and compares it with its name.
+#[derive(Serialize, Deserialize)]
+pub struct Check {
+    /// Read everything.
+    pub hash: bool,
+}
+
+impl Op for Check {
+    type On = on::Trees;
+    type Answer = TreeCheck;
+    const NAME: &'static str = "trees.check";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        Trees::of(view.keyspace()?)?.check(self.hash)
+    }
+}
+
+impl Op for PutFiles {
+    type On = on::Trees;
+    type Answer = PutReport;
+    const NAME: &'static str = "trees.put";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<PutReport> {
+        Trees::of(view.keyspace()?)?.put(self)
+    }
+
+    fn again(self, _: &Database, outcome: Outcome) -> Result<PutReport> {
+        Ok(PutReport::again(outcome))
+    }
+}
+
+/// Begins an upload of a large file, and returns its number.
+#[derive(Serialize, Deserialize)]
+pub struct BeginUpload;
+
+impl Op for BeginUpload {
+    type On = on::Trees;
+    type Answer = u64;
+    const NAME: &'static str = "trees.begin_upload";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Trees::of(view.keyspace()?)?.begin_upload()
+    }
+}
+
+/// Adds the bytes of a content from `offset` on to an upload.
+#[derive(Serialize, Deserialize)]
+pub struct Upload {
+    /// What [`BeginUpload`] answered.
+    pub upload: u64,
+    /// How many bytes came before.
+    pub offset: u64,
+    /// At most 16 MiB.
+    pub bytes: Bytes,
+    /// These are the last.
+    pub is_last: bool,
+}
+
+impl Op for Upload {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.upload";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.upload(self.upload, self.offset, &self.bytes.0, self.is_last)
+    }
+}
+
+/// Ends an upload without using it.
+#[derive(Serialize, Deserialize)]
+pub struct EndUpload(pub u64);
+
+impl Op for EndUpload {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.end_upload";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.end_upload(self.0)
+    }
+}
+
+/// Removes what stands at or below a path; its versions stay. Says how many files, folders and links.
+#[derive(Serialize, Deserialize)]
+pub struct Remove {
+    /// The tree.
+    pub tree: String,
+    /// The path; empty for everything.
+    pub path: String,
+}
+
+impl Op for Remove {
+    type On = on::Trees;
+    type Answer = u64;
+    const NAME: &'static str = "trees.remove";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let keyspace = view.keyspace()?;
+        Ok(keyspace.call.before().deleted + Trees::of(keyspace)?.remove(&self.tree, &self.path)?)
+    }
+}
+
+/// Erases every version of what ever stood at or below a path.
+#[derive(Serialize, Deserialize)]
+pub struct Erase {
+    /// The tree.
+    pub tree: String,
+    /// The path; empty for everything.
+    pub path: String,
+}
+
+impl Op for Erase {
+    type On = on::Trees;
+    type Answer = TreeErased;
+    const NAME: &'static str = "trees.erase";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<TreeErased> {
+        let keyspace = view.keyspace()?;
+        let (before, now) = (keyspace.call.before(), Trees::of(keyspace)?.erase(&self.tree, &self.path)?);
+        Ok(TreeErased { paths: before.files + now.paths, versions: before.deleted + now.versions })
+    }
+}
+
+/// Erases a tree with all versions and snapshots. False when there is none.
+#[derive(Serialize, Deserialize)]
+pub struct Drop(pub String);
+
+impl Op for Drop {
+    type On = on::Trees;
+    type Answer = bool;
+    const NAME: &'static str = "trees.drop";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        let keyspace = view.keyspace()?;
+        Ok(Trees::of(keyspace)?.drop_tree(&self.0)? || keyspace.call.before() != Outcome::default())
+    }
+}
+
+/// Names a tree as it stands.
+#[derive(Serialize, Deserialize)]
+pub struct NameSnapshot {
+    /// The tree.
+    pub tree: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Op for NameSnapshot {
+    type On = on::Trees;
+    type Answer = TreeSnapshot;
+    const NAME: &'static str = "trees.name_snapshot";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<TreeSnapshot> {
+        Trees::of(view.keyspace()?)?.name_snapshot(&self.tree, &self.name)
+    }
+
+    fn again(self, _: &Database, outcome: Outcome) -> Result<TreeSnapshot> {
+        Ok(TreeSnapshot { name: self.name, sequence: outcome.value as u64, created_ms: outcome.inserted })
+    }
+}
+
+/// Removes a snapshot, and the versions that it alone has kept. False when there is none of that name.
+#[derive(Serialize, Deserialize)]
+pub struct DropSnapshot {
+    /// The tree.
+    pub tree: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Op for DropSnapshot {
+    type On = on::Trees;
+    type Answer = bool;
+    const NAME: &'static str = "trees.drop_snapshot";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        let keyspace = view.keyspace()?;
+        let was_there = Trees::of(keyspace)?.drop_snapshot(&self.tree, &self.name)?;
+        Ok(was_there || keyspace.call.before().dropped > 0)
+    }
+}
+
+/// Changes how long a tree's versions are kept.
+#[derive(Serialize, Deserialize)]
+pub struct SetRetention {
+    /// The tree, which is made when there is none.
+    pub tree: String,
+    /// How long from now on.
+    pub retention: Retention,
+}
+
+impl Op for SetRetention {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.set_retention";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.set_retention(&self.tree, self.retention)
+    }
+}

@@ -1,0 +1,64 @@
+//! Trees: named roots with relative paths, whose files are kept bit for bit, with every version and named snapshots.
+//!
+//! **Useful for** originals: getting back the very bytes that were added, as they are or as they were, and comparing states.
+//! **Not for** searching by meaning (collections hold the passages), and not for file systems: nothing is mounted or locked.
+//!
+//! All trees of a tenant share one keyspace, so that a content is stored once whatever names it: this module lays out its
+//! rows, and `kv/` stores, batches and counts them and keeps them for snapshots.
+//! [RFC 0042](../../../../docs/rfcs/0042-trees.md) has the rows, and the alternatives weighed.
+//!
+//! **Invariant:** in every batch a content has as many references as versions have it, and goes with the last.
+
+mod change;
+mod content;
+mod diff;
+mod draft;
+mod history;
+mod key;
+mod path;
+mod put;
+mod read;
+mod recount;
+#[cfg(test)]
+mod tests;
+mod upload;
+mod value;
+
+use std::sync::Arc;
+
+pub use change::TreeErased;
+pub use diff::{ChangeKind, DiffTrees, TreeChange};
+pub(crate) use diff::diff;
+pub use path::{PATH_BYTES_MAX, check_path};
+pub use put::{PUT_BYTES_MAX, PUT_PATHS_MAX, PutFile, PutFiles, PutReport, PutWhat};
+pub(crate) use read::{entry, info, list, names, part, snapshots, versions};
+pub use read::{EntryKind, FilePart, ListFiles, READ_BYTES_MAX, TreeAt, TreeEntry, TreeInfo, TreePage, TreeSnapshot};
+pub use recount::TreeCheck;
+pub(crate) use recount::{looks_like_trees, mend_trees};
+pub use upload::UPLOAD_BYTES_MAX;
+pub use value::{ContentId, Retention, Totals};
+
+use crate::Result;
+use crate::kv::Keyspace;
+use upload::Uploads;
+
+/// The keyspace of a tenant's trees. No keyspace of a caller can have this name.
+pub const TREES: &str = "/trees";
+
+/// A handle on the trees of a tenant in the process that holds the folder.
+#[derive(Clone)]
+pub(crate) struct Trees {
+    pub keyspace: Keyspace,
+    uploads: Arc<Uploads>,
+}
+
+impl Trees {
+    /// The trees of this keyspace. The first handle in a process removes what uploads of an earlier process left.
+    pub fn of(keyspace: &Keyspace) -> Result<Self> {
+        let uploads = keyspace.space.attached(|space| {
+            upload::remove_left(space, key::uploads())?;
+            Ok(Uploads::default())
+        })?;
+        Ok(Self { keyspace: keyspace.clone(), uploads })
+    }
+}
