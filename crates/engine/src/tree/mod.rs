@@ -5,7 +5,7 @@
 //!
 //! All trees of a tenant share one keyspace, so that a content is stored once whatever names it: this module lays out its
 //! rows, and `kv/` stores, batches and counts them and keeps them for snapshots.
-//! [RFC 0042](../../../../docs/rfcs/0042-trees.md) has the rows, and the alternatives weighed.
+//! [RFC 0043](../../../../docs/rfcs/0043-trees.md) has the rows, and the alternatives weighed.
 //!
 //! **Invariant:** in every batch a content has as many references as versions have it, and goes with the last.
 
