@@ -240,7 +240,7 @@ mod tests {
     }
 
     const CUTS_OF_100_000: &[usize] = &[6_046, 25_201, 51_521, 77_672, 83_584, 100_000];
-    const FIRST_CUTS_OF_4_MIB: &[usize] = &[0];
+    const FIRST_CUTS_OF_4_MIB: &[usize] = &[57_568, 135_823, 296_085];
 
     #[test]
     fn an_insertion_moves_cuts_nearby_only() {
