@@ -1,0 +1,50 @@
+//! ripgrep's search over one content at a time.
+//!
+//! **What it is.** A [`Request`] says what ripgrep's flags say. [`Grep::new`] compiles it once; [`Grep::wants`] tells
+//! which paths it is about, [`Grep::search`] searches the bytes of one of them and prints what it finds, and
+//! [`Grep::finish`] prints what comes at the end. [`Grep::search_lines`] gives the lines as values instead of print.
+//!
+//! **What it is useful for.** Searching contents that no file holds: the versions of a tree. It is built of the crates
+//! that ripgrep is built of, so patterns, flags and print are ripgrep's.
+//!
+//! **What it is not for.** It reads no file, walks no folder, knows no store and no index, and starts no thread. Which
+//! contents exist, and in which order they come ([`path_order`] is the order of `--sort path`), is the caller's matter.
+//!
+//! **The invariant it keeps.** A content's matches are those that ripgrep finds in the same bytes, in a file that it came
+//! upon in a folder. Nothing is passed over silently: what a limit of the caller cut short says so ([`Found::truncated`]).
+//!
+//! ```
+//! use nuthatch_grep::{Grep, Request};
+//!
+//! let request = Request { patterns: vec!["fn \\w+".into()], line_number: Some(true), ..Request::default() };
+//! let mut grep = Grep::new(&request)?;
+//! let mut out = Vec::new();
+//! for (path, content) in [("src/lib.rs", "// a\nfn main() {}\n"), ("b.txt", "none")] {
+//!     if grep.wants(path) {
+//!         grep.search(path, content.as_bytes(), &mut out)?;
+//!     }
+//! }
+//! grep.finish(&mut out)?;
+//! assert_eq!(out, b"src/lib.rs:2:fn main() {}\n");
+//! # Ok::<(), nuthatch_grep::GrepError>(())
+//! ```
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
+
+mod end;
+mod error;
+mod grep;
+mod lines;
+mod paper;
+mod paths;
+mod pattern;
+mod printer;
+mod request;
+mod searcher;
+mod sink;
+
+pub use error::GrepError;
+pub use grep::{Found, Grep};
+pub use lines::{Line, Lines, Span};
+pub use paths::path_order;
+pub use request::{GLOBS_MAX, Output, PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, Request};

@@ -1,0 +1,71 @@
+//! The searcher that a request asks for, with ripgrep's settings, and how a content is handed to it.
+
+use std::io;
+
+use grep_matcher::LineTerminator;
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder, Sink};
+
+use crate::{GrepError, Request};
+
+/// A searcher that counts lines or does not.
+pub(crate) fn searcher(request: &Request, line_number: bool) -> Result<Searcher, GrepError> {
+    let terminator = if request.crlf {
+        LineTerminator::crlf()
+    } else if request.null_data {
+        LineTerminator::byte(0)
+    } else {
+        LineTerminator::byte(b'\n')
+    };
+    let mut builder = SearcherBuilder::new();
+    builder
+        .binary_detection(binary_detection(request))
+        .max_matches(request.max_count)
+        .line_terminator(terminator)
+        .invert_match(request.invert)
+        .line_number(line_number)
+        .multi_line(request.multiline)
+        .stop_on_nonmatch(request.stop_on_nonmatch);
+    if request.passthru {
+        builder.passthru(true);
+    } else {
+        builder.before_context(request.before_context as usize).after_context(request.after_context as usize);
+    }
+    match request.encoding.as_deref() {
+        None | Some("auto") => {}
+        Some("none") => {
+            builder.bom_sniffing(false);
+        }
+        Some(label) => {
+            let encoding = Encoding::new(label).map_err(|_| GrepError::Encoding { label: label.to_owned() })?;
+            builder.encoding(Some(encoding));
+        }
+    }
+    Ok(builder.build())
+}
+
+/// What ripgrep does with a NUL in a file that it came upon in a folder.
+fn binary_detection(request: &Request) -> BinaryDetection {
+    if request.text || request.null_data {
+        BinaryDetection::none()
+    } else if request.binary {
+        BinaryDetection::convert(0)
+    } else {
+        BinaryDetection::quit(0)
+    }
+}
+
+/// Searches as ripgrep searches a file of a folder: through a buffer, line by line, unless a match may span lines.
+///
+/// A slice could be searched in place. But there the library looks for NUL in the first 64 KiB and in matching lines
+/// alone, so that a NUL further on would not end the search where it does in a file.
+pub(crate) fn run<S>(searcher: &mut Searcher, matcher: &RegexMatcher, content: &[u8], sink: S) -> io::Result<()>
+where
+    S: Sink<Error = io::Error>,
+{
+    if searcher.multi_line_with_matcher(matcher) {
+        searcher.search_slice(matcher, content, sink)
+    } else {
+        searcher.search_reader(matcher, content, sink)
+    }
+}

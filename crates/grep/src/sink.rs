@@ -1,0 +1,50 @@
+//! Counts what passes on its way to a printer.
+
+use std::io;
+
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+
+/// A printer's sink, and what was seen on the way to it.
+pub(crate) struct Counted<S> {
+    pub(crate) inner: S,
+    pub(crate) matched_lines: u64,
+    pub(crate) bytes_searched: u64,
+    pub(crate) binary_at: Option<u64>,
+}
+
+impl<S> Counted<S> {
+    pub(crate) fn new(inner: S) -> Self {
+        Self { inner, matched_lines: 0, bytes_searched: 0, binary_at: None }
+    }
+}
+
+impl<S: Sink<Error = io::Error>> Sink for Counted<S> {
+    type Error = io::Error;
+
+    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.matched_lines += if searcher.multi_line() { found.lines().count() as u64 } else { 1 };
+        self.inner.matched(searcher, found)
+    }
+
+    fn context(&mut self, searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        self.inner.context(searcher, context)
+    }
+
+    fn context_break(&mut self, searcher: &Searcher) -> io::Result<bool> {
+        self.inner.context_break(searcher)
+    }
+
+    fn binary_data(&mut self, searcher: &Searcher, at: u64) -> io::Result<bool> {
+        self.inner.binary_data(searcher, at)
+    }
+
+    fn begin(&mut self, searcher: &Searcher) -> io::Result<bool> {
+        self.inner.begin(searcher)
+    }
+
+    fn finish(&mut self, searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.bytes_searched = finish.byte_count();
+        self.binary_at = finish.binary_byte_offset();
+        self.inner.finish(searcher, finish)
+    }
+}
