@@ -1,37 +1,46 @@
 //! Searches the files of a folder as ripgrep does in it with `--sort path --hidden --no-ignore`:
 //! `cargo run --release -p nuthatch-grep --example grep -- FOLDER '{"patterns": ["TODO"]}'`
 //!
-//! Without a request it reads requests from its input, one a line, and prints for each the length of the output in bytes,
-//! a line's end and the output. A request that is wrong has a negative length, and the message as its output.
+//! Without a request it reads requests from its input, one a line. Of each it prints ripgrep's exit status, the length of
+//! the output in bytes, a line's end and the output; of one that is wrong, the message. A request behind the word `lines`
+//! gives the lines of each path as JSON instead. `python -m bench.grep_equality` compares with ripgrep this way.
 
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use nuthatch_grep::{Grep, GrepError, Request, path_order};
+use nuthatch_grep::{Grep, Lines, Request, path_order};
 
 type Files = Vec<(String, Vec<u8>)>;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let files = read(Path::new(&arguments.next().ok_or("usage: grep FOLDER [REQUEST]")?))?;
     let mut stdout = std::io::stdout().lock();
     if let Some(request) = arguments.next() {
-        stdout.write_all(&search(&files, &serde_json::from_str(&request)?)?)?;
+        let (_, out) = print(&files, &serde_json::from_str(&request)?)?;
+        stdout.write_all(&out)?;
         return Ok(());
     }
     for line in std::io::stdin().lock().lines() {
-        let (sign, out) = match search(&files, &serde_json::from_str(&line?)?) {
-            Ok(out) => ("", out),
-            Err(error) => ("-", error.to_string().into_bytes()),
+        let line = line?;
+        let answer = match line.strip_prefix("lines ") {
+            Some(request) => lines(&files, &serde_json::from_str(request)?),
+            None => print(&files, &serde_json::from_str(&line)?),
         };
-        writeln!(stdout, "{sign}{}", out.len())?;
+        let (status, out) = match answer {
+            Ok((matched, out)) => (if matched { 0 } else { 1 }, out),
+            Err(error) => (2, error.to_string().into_bytes()),
+        };
+        writeln!(stdout, "{status} {}", out.len())?;
         stdout.write_all(&out)?;
         stdout.flush()?;
     }
     Ok(())
 }
 
-fn search(files: &Files, request: &Request) -> Result<Vec<u8>, GrepError> {
+fn print(files: &Files, request: &Request) -> Result<(bool, Vec<u8>), Box<dyn Error>> {
     let mut grep = Grep::new(request)?;
     let mut out = Vec::new();
     for (path, content) in files {
@@ -43,10 +52,21 @@ fn search(files: &Files, request: &Request) -> Result<Vec<u8>, GrepError> {
         }
     }
     grep.finish(&mut out)?;
-    Ok(out)
+    Ok((grep.matched(), out))
 }
 
-fn read(folder: &Path) -> Result<Files, Box<dyn std::error::Error>> {
+fn lines(files: &Files, request: &Request) -> Result<(bool, Vec<u8>), Box<dyn Error>> {
+    let mut grep = Grep::new(request)?;
+    let mut found: BTreeMap<&str, Lines> = BTreeMap::new();
+    for (path, content) in files {
+        if grep.wants(path) {
+            found.insert(path, grep.search_lines(path, content, usize::MAX)?);
+        }
+    }
+    Ok((grep.matched(), serde_json::to_vec(&found)?))
+}
+
+fn read(folder: &Path) -> Result<Files, Box<dyn Error>> {
     let mut files = Vec::new();
     for entry in ignore::WalkBuilder::new(folder).standard_filters(false).build() {
         let entry = entry?;

@@ -23,7 +23,6 @@ pub(crate) fn text(stats: &Stats, total: Duration) -> String {
 /// The last message of `--json`, with its line's end.
 pub(crate) fn json(stats: &Stats, total: Duration) -> serde_json::Result<String> {
     let message = serde_json::json!({
-        "type": "summary",
         "data": {
             "elapsed_total": {
                 "human": format!("{:0.6}s", total.as_secs_f64()),
@@ -32,6 +31,7 @@ pub(crate) fn json(stats: &Stats, total: Duration) -> serde_json::Result<String>
             },
             "stats": stats,
         },
+        "type": "summary",
     });
     serde_json::to_string(&message).map(|line| line + "\n")
 }

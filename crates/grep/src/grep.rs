@@ -3,6 +3,7 @@
 //! **Invariant.** What [`Grep::search`] and [`Grep::finish`] append, taken together in the order of the calls, is what
 //! ripgrep prints for files of these paths and bytes in this order; elapsed times apart.
 
+use std::cell::Cell;
 use std::io;
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use grep_printer::Stats;
 use grep_regex::RegexMatcher;
 use grep_searcher::Searcher;
 
+use crate::clipped::Clipped;
 use crate::paths::Paths;
 use crate::printer::Printer;
 use crate::searcher::{run, searcher};
@@ -160,17 +162,19 @@ impl Grep {
         let (searcher, matcher) = (&mut self.searcher, &self.matcher);
         let (found, stats) = match &mut self.printer {
             Printer::Lines(printer) => {
-                let mut sink = Counted::new(printer.sink_with_path(matcher, path));
+                let mut sink = Counted::new(printer.sink_with_path(matcher, path), None);
                 run(searcher, matcher, content, &mut sink)?;
                 (found(&sink, sink.inner.has_match()), sink.inner.stats().cloned())
             }
             Printer::Summary(printer) => {
-                let mut sink = Counted::new(printer.sink_with_path(matcher, path));
+                let mut sink = Counted::new(printer.sink_with_path(matcher, path), None);
                 run(searcher, matcher, content, &mut sink)?;
                 (found(&sink, sink.inner.has_match()), sink.inner.stats().cloned())
             }
             Printer::Json(printer) => {
-                let mut sink = Counted::new(printer.sink_with_path(matcher, path));
+                let lines_end = Cell::new(0);
+                let clipped = Clipped { matcher, lines_end: &lines_end };
+                let mut sink = Counted::new(printer.sink_with_path(clipped, path), Some(&lines_end));
                 run(searcher, matcher, content, &mut sink)?;
                 (found(&sink, sink.inner.has_match()), Some(sink.inner.stats().clone()))
             }
@@ -182,7 +186,7 @@ impl Grep {
     }
 }
 
-fn found<S>(sink: &Counted<S>, matched: bool) -> Found {
+fn found<S>(sink: &Counted<'_, S>, matched: bool) -> Found {
     Found {
         matched,
         matched_lines: sink.matched_lines,

@@ -31,6 +31,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
+mod clipped;
 mod end;
 mod error;
 mod grep;

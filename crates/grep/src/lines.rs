@@ -127,6 +127,8 @@ impl Collected<'_> {
                 true
             })
             .map_err(io::Error::other)?;
+        // As the printers do: nothing matches behind the last byte.
+        spans.pop_if(|(start, end)| start == end && range.start + *start >= range.end);
         Ok(spans)
     }
 }

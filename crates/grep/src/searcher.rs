@@ -1,12 +1,16 @@
 //! The searcher that a request asks for, with ripgrep's settings, and how a content is handed to it.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use grep_matcher::LineTerminator;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder, Sink};
 
 use crate::{GrepError, Request};
+
+/// What an error says where the library panics.
+const GAVE_UP: &str = "the search library gave up on this content, as ripgrep does; leave out -U, -v or -m";
 
 /// A searcher that counts lines or does not.
 pub(crate) fn searcher(request: &Request, line_number: bool) -> Result<Searcher, GrepError> {
@@ -59,13 +63,19 @@ fn binary_detection(request: &Request) -> BinaryDetection {
 ///
 /// A slice could be searched in place. But there the library looks for NUL in the first 64 KiB and in matching lines
 /// alone, so that a NUL further on would not end the search where it does in a file.
+///
+/// The library has assertions that rare combinations fail: ripgrep 15.2 panics at `-Uvx -A1 -m2 '\s'` over blank lines. What
+/// a searcher and a printer keep is reset when the next search begins, so such a panic is caught and only ends this one.
 pub(crate) fn run<S>(searcher: &mut Searcher, matcher: &RegexMatcher, content: &[u8], sink: S) -> io::Result<()>
 where
     S: Sink<Error = io::Error>,
 {
-    if searcher.multi_line_with_matcher(matcher) {
-        searcher.search_slice(matcher, content, sink)
-    } else {
-        searcher.search_reader(matcher, content, sink)
-    }
+    let search = AssertUnwindSafe(|| {
+        if searcher.multi_line_with_matcher(matcher) {
+            searcher.search_slice(matcher, content, sink)
+        } else {
+            searcher.search_reader(matcher, content, sink)
+        }
+    });
+    catch_unwind(search).unwrap_or_else(|_| Err(io::Error::other(GAVE_UP)))
 }
