@@ -102,7 +102,7 @@ impl Error {
     }
 
     /// There is no such thing among the named ones of its kind.
-    pub(crate) fn not_among(what: What, name: &str, names: &[String]) -> Self {
+    pub fn not_among(what: What, name: &str, names: &[String]) -> Self {
         let known = match names {
             [] => "this folder has none yet".to_string(),
             few if few.len() <= NAMES_MAX => format!("there are: {}", few.join(", ")),

@@ -2,15 +2,13 @@
 //! `cargo run --release -p nuthatch-grep --example grep -- FOLDER '{"patterns": ["TODO"]}'`
 //!
 //! Without a request it reads requests from its input, one a line. Of each it prints ripgrep's exit status, the length of
-//! the output in bytes, a line's end and the output; of one that is wrong, the message. A request behind the word `lines`
-//! gives the lines of each path as JSON instead. `python -m bench.grep_equality` compares with ripgrep this way.
+//! the output in bytes, a line's end and the output; of one that is wrong, the message.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use nuthatch_grep::{Grep, Lines, Request, path_order};
+use nuthatch_grep::{Grep, Request, path_order};
 
 type Files = Vec<(String, Vec<u8>)>;
 
@@ -25,11 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        let answer = match line.strip_prefix("lines ") {
-            Some(request) => lines(&files, &serde_json::from_str(request)?),
-            None => print(&files, &serde_json::from_str(&line)?),
-        };
-        let (status, out) = match answer {
+        let (status, out) = match print(&files, &serde_json::from_str(&line)?) {
             Ok((matched, out)) => (if matched { 0 } else { 1 }, out),
             Err(error) => (2, error.to_string().into_bytes()),
         };
@@ -53,17 +47,6 @@ fn print(files: &Files, request: &Request) -> Result<(bool, Vec<u8>), Box<dyn Er
     }
     grep.finish(&mut out)?;
     Ok((grep.matched(), out))
-}
-
-fn lines(files: &Files, request: &Request) -> Result<(bool, Vec<u8>), Box<dyn Error>> {
-    let mut grep = Grep::new(request)?;
-    let mut found: BTreeMap<&str, Lines> = BTreeMap::new();
-    for (path, content) in files {
-        if grep.wants(path) {
-            found.insert(path, grep.search_lines(path, content, usize::MAX)?);
-        }
-    }
-    Ok((grep.matched(), serde_json::to_vec(&found)?))
 }
 
 fn read(folder: &Path) -> Result<Files, Box<dyn Error>> {

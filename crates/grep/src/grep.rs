@@ -4,19 +4,21 @@
 //! ripgrep prints for files of these paths and bytes in this order; elapsed times apart.
 
 use std::cell::Cell;
-use std::io;
-use std::time::Instant;
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
 
 use grep_printer::Stats;
 use grep_regex::RegexMatcher;
 use grep_searcher::Searcher;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clipped::Clipped;
 use crate::paths::Paths;
 use crate::printer::Printer;
-use crate::searcher::{run, searcher};
+use crate::searcher::{Content, run, searcher};
 use crate::sink::Counted;
-use crate::{GrepError, Lines, Output, Request, end, lines, pattern};
+use crate::{GrepError, Output, Request, end, pattern};
 
 /// A compiled [`Request`]. Compiling costs from microseconds to milliseconds and searching keeps buffers, so keep it for
 /// all contents of a search.
@@ -26,13 +28,49 @@ pub struct Grep {
     paths: Paths,
     matcher: RegexMatcher,
     searcher: Searcher,
-    /// Counts lines, whatever the request says. Made when somebody first asks for lines as values.
-    line_searcher: Option<Searcher>,
     printer: Printer,
     stats: Option<Stats>,
     output_bytes_max: usize,
     matched: bool,
+    /// Something was printed, so that what comes next may need a separator.
+    printed: bool,
+    spent_before: Duration,
     started: Instant,
+}
+
+/// How far a search has come: what [`Grep::go_on`] needs to end it as if it had never stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Some content counted as a match.
+    pub matched: bool,
+    /// Something was printed.
+    pub printed: bool,
+    /// Contents that were searched, as far as the request counts them.
+    pub searches: u64,
+    /// Of these, those with a match.
+    pub searches_with_match: u64,
+    /// After decoding.
+    pub bytes_searched: u64,
+    /// Without what stands between contents.
+    pub bytes_printed: u64,
+    /// Lines that matched.
+    pub matched_lines: u64,
+    /// Matches on them.
+    pub matches: u64,
+    /// Time spent on contents.
+    pub searching: Duration,
+    /// Time since the search began.
+    pub total: Duration,
+}
+
+/// What a search found in a content that it searched apart from all others.
+#[derive(Clone, Debug)]
+pub struct Apart {
+    /// What it printed.
+    pub out: Vec<u8>,
+    /// What it found.
+    pub found: Found,
+    counts: Progress,
 }
 
 /// What a search of one content found.
@@ -64,14 +102,104 @@ impl Grep {
             paths: Paths::new(request)?,
             matcher: pattern::matcher(request)?,
             searcher: searcher(request, request.counts_lines())?,
-            line_searcher: None,
             printer: Printer::new(request),
             stats: request.keeps_stats().then(Stats::new),
             output_bytes_max: usize::MAX,
             matched: false,
+            printed: false,
+            spent_before: Duration::ZERO,
             started: Instant::now(),
             request: request.clone(),
         })
+    }
+
+    /// The same search for another thread, which shares what was compiled and has printed nothing yet.
+    ///
+    /// # Errors
+    /// None: the request was compiled before.
+    pub fn another(&self) -> Result<Self, GrepError> {
+        Ok(Self {
+            paths: self.paths.clone(),
+            matcher: self.matcher.clone(),
+            searcher: searcher(&self.request, self.request.counts_lines())?,
+            printer: Printer::new(&self.request),
+            stats: self.request.keeps_stats().then(Stats::new),
+            output_bytes_max: self.output_bytes_max,
+            matched: false,
+            printed: false,
+            spent_before: Duration::ZERO,
+            started: self.started,
+            request: self.request.clone(),
+        })
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        let counts = self.stats.as_ref().map(|stats| Progress {
+            searches: stats.searches(),
+            searches_with_match: stats.searches_with_match(),
+            bytes_searched: stats.bytes_searched(),
+            bytes_printed: stats.bytes_printed(),
+            matched_lines: stats.matched_lines(),
+            matches: stats.matches(),
+            searching: stats.elapsed(),
+            ..Progress::default()
+        });
+        let total = self.spent_before + self.started.elapsed();
+        Progress { matched: self.matched, printed: self.printed, total, ..counts.unwrap_or_default() }
+    }
+
+    /// Goes on where a search of the same request stopped. Call it before the first content.
+    pub fn go_on(&mut self, from: &Progress) {
+        (self.matched, self.printed, self.spent_before) = (from.matched, from.printed, from.total);
+        self.count(from);
+    }
+
+    fn count(&mut self, counts: &Progress) {
+        let Some(stats) = &mut self.stats else { return };
+        stats.add_elapsed(counts.searching);
+        stats.add_searches(counts.searches);
+        stats.add_searches_with_match(counts.searches_with_match);
+        stats.add_bytes_searched(counts.bytes_searched);
+        stats.add_bytes_printed(counts.bytes_printed);
+        stats.add_matched_lines(counts.matched_lines);
+        stats.add_matches(counts.matches);
+    }
+
+    /// Takes over what [`another`](Self::another) has found in one content: its print goes behind that of the contents
+    /// before.
+    pub fn join(&mut self, found: &Apart, out: &mut Vec<u8>) {
+        self.matched |= found.found.matched;
+        self.count(&found.counts);
+        self.paste(&found.out, out);
+    }
+
+    /// Appends what one content printed, behind a separator where ripgrep has one.
+    fn paste(&mut self, printed: &[u8], out: &mut Vec<u8>) {
+        if printed.is_empty() {
+            return;
+        }
+        if self.printed
+            && let Some(separator) = self.printer.separator(&self.request)
+        {
+            out.extend_from_slice(separator);
+            out.extend_from_slice(self.searcher.line_terminator().as_bytes());
+        }
+        self.printed = true;
+        out.extend_from_slice(printed);
+    }
+
+    /// Searches one content apart from all others; [`join`](Self::join) puts the pieces together.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn search_apart(&mut self, path: &str, content: impl Read) -> Result<Apart, GrepError> {
+        if let Some(stats) = &mut self.stats {
+            *stats = Stats::new();
+        }
+        let mut out = Vec::new();
+        let found = self.search_content(path, Content::Stream(content), &mut out)?;
+        Ok(Apart { out, found, counts: self.progress() })
     }
 
     /// How long the output of a caller may become: [`Grep::search`] stops where `out` would be longer, and says so. No
@@ -100,6 +228,21 @@ impl Grep {
     /// # Errors
     /// The content could not be searched. What was printed of it until then stays.
     pub fn search(&mut self, path: &str, content: &[u8], out: &mut Vec<u8>) -> Result<Found, GrepError> {
+        let mut printed = Vec::new();
+        let room = self.output_bytes_max.saturating_sub(out.len());
+        let all = std::mem::replace(&mut self.output_bytes_max, room);
+        let found = self.search_content(path, Content::Slice::<&[u8]>(content), &mut printed);
+        self.output_bytes_max = all;
+        self.paste(&printed, out);
+        found
+    }
+
+    fn search_content<R: Read>(
+        &mut self,
+        path: &str,
+        content: Content<'_, R>,
+        out: &mut Vec<u8>,
+    ) -> Result<Found, GrepError> {
         if !self.request.can_match() {
             return Ok(Found::default());
         }
@@ -122,34 +265,13 @@ impl Grep {
         Ok(found)
     }
 
-    /// Searches one content and gives its lines as values, at most `lines_max` of them that match. Globs, case, `-v`,
-    /// `-m`, context and all else that decides what matches hold; what is about print does not, `replace` included.
-    ///
-    /// # Errors
-    /// The content could not be searched.
-    pub fn search_lines(&mut self, path: &str, content: &[u8], lines_max: usize) -> Result<Lines, GrepError> {
-        if !self.request.can_match() {
-            return Ok(Lines::default());
-        }
-        let mut lines = lines::Collected::new(&self.matcher, lines_max, self.request.max_columns);
-        let searcher = match &mut self.line_searcher {
-            Some(searcher) => searcher,
-            none => none.insert(searcher(&self.request, true)?),
-        };
-        run(searcher, &self.matcher, content, &mut lines)
-            .map_err(|source| GrepError::Content { path: path.to_owned(), source })?;
-        let lines = lines.finish();
-        self.matched |= !lines.lines.is_empty();
-        Ok(lines)
-    }
-
     /// Appends what ripgrep prints behind the last file: the counts of `--stats`, or the last message of `--json`.
     ///
     /// # Errors
     /// None that anybody has seen: the counts could not be written as JSON.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), GrepError> {
         let Some(stats) = self.stats.as_ref().filter(|_| self.request.can_match()) else { return Ok(()) };
-        let total = self.started.elapsed();
+        let total = self.spent_before + self.started.elapsed();
         let text = match self.request.output {
             Output::Json => end::json(stats, total)?,
             _ => end::text(stats, total),
@@ -158,7 +280,7 @@ impl Grep {
         Ok(())
     }
 
-    fn print(&mut self, path: &str, content: &[u8]) -> io::Result<Found> {
+    fn print<R: Read>(&mut self, path: &str, content: Content<'_, R>) -> io::Result<Found> {
         let (searcher, matcher) = (&mut self.searcher, &self.matcher);
         let (found, stats) = match &mut self.printer {
             Printer::Lines(printer) => {

@@ -2,7 +2,7 @@
 //!
 //! **What it is.** A [`Request`] says what ripgrep's flags say. [`Grep::new`] compiles it once; [`Grep::wants`] tells
 //! which paths it is about, [`Grep::search`] searches the bytes of one of them and prints what it finds, and
-//! [`Grep::finish`] prints what comes at the end. [`Grep::search_lines`] gives the lines as values instead of print.
+//! [`Grep::finish`] prints what comes at the end.
 //!
 //! **What it is useful for.** Searching contents that no file holds: the versions of a tree. It is built of the crates
 //! that ripgrep is built of, so patterns, flags and print are ripgrep's.
@@ -35,7 +35,6 @@ mod clipped;
 mod end;
 mod error;
 mod grep;
-mod lines;
 mod paper;
 mod paths;
 mod pattern;
@@ -45,7 +44,6 @@ mod searcher;
 mod sink;
 
 pub use error::GrepError;
-pub use grep::{Found, Grep};
-pub use lines::{Line, Lines, Span};
+pub use grep::{Apart, Found, Grep, Progress};
 pub use paths::path_order;
 pub use request::{GLOBS_MAX, Output, PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, Request};

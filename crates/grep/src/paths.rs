@@ -19,7 +19,7 @@ pub fn path_order(a: &str, b: &str) -> Ordering {
 }
 
 /// Globs and types of a request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Paths {
     globs: Override,
     types: Types,

@@ -33,6 +33,17 @@ impl Printer {
         Self::Summary(Box::new(summary(request, kind)))
     }
 
+    /// What stands between the print of two contents.
+    pub(crate) fn separator(&self, request: &Request) -> Option<&'static [u8]> {
+        let Self::Lines(_) = self else { return None };
+        let grouped = !request.passthru && (request.before_context > 0 || request.after_context > 0);
+        match (has_heading(request), grouped) {
+            (true, _) => Some(b""),
+            (false, true) => Some(BETWEEN_GROUPS),
+            (false, false) => None,
+        }
+    }
+
     pub(crate) fn sheet(&mut self) -> &mut Sheet {
         match self {
             Self::Lines(printer) => printer.get_mut(),
@@ -44,18 +55,11 @@ impl Printer {
 }
 
 fn lines(request: &Request) -> Standard<Paper> {
-    let heading = request.heading && !request.vimgrep;
-    let grouped = !request.passthru && (request.before_context > 0 || request.after_context > 0);
-    let between_files = match (heading, grouped) {
-        (true, _) => Some(Vec::new()),
-        (false, true) => Some(BETWEEN_GROUPS.to_vec()),
-        (false, false) => None,
-    };
     StandardBuilder::new()
         .byte_offset(request.byte_offset)
         .color_specs(colors())
         .column(request.shows_column())
-        .heading(heading)
+        .heading(has_heading(request))
         .max_columns(request.max_columns)
         .max_columns_preview(request.max_columns_preview)
         .only_matching(request.only_matching)
@@ -67,10 +71,14 @@ fn lines(request: &Request) -> Standard<Paper> {
         .separator_context(Some(BETWEEN_GROUPS.to_vec()))
         .separator_field_context(b"-".to_vec())
         .separator_field_match(b":".to_vec())
-        .separator_search(between_files)
+        .separator_search(None)
         .stats(request.keeps_stats())
         .trim_ascii(request.trim)
         .build(Paper::new(request.color))
+}
+
+fn has_heading(request: &Request) -> bool {
+    request.heading && !request.vimgrep
 }
 
 fn summary(request: &Request, kind: SummaryKind) -> Summary<Paper> {

@@ -1,6 +1,6 @@
 //! The searcher that a request asks for, with ripgrep's settings, and how a content is handed to it.
 
-use std::io;
+use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use grep_matcher::LineTerminator;
@@ -59,6 +59,13 @@ fn binary_detection(request: &Request) -> BinaryDetection {
     }
 }
 
+/// A content in memory, or one that is read as the search goes on. Where a match may span lines, the library reads all of
+/// it before it begins.
+pub(crate) enum Content<'c, R> {
+    Slice(&'c [u8]),
+    Stream(R),
+}
+
 /// Searches as ripgrep searches a file of a folder: through a buffer, line by line, unless a match may span lines.
 ///
 /// A slice could be searched in place. But there the library looks for NUL in the first 64 KiB and in matching lines
@@ -66,16 +73,21 @@ fn binary_detection(request: &Request) -> BinaryDetection {
 ///
 /// The library has assertions that rare combinations fail: ripgrep 15.2 panics at `-Uvx -A1 -m2 '\s'` over blank lines. What
 /// a searcher and a printer keep is reset when the next search begins, so such a panic is caught and only ends this one.
-pub(crate) fn run<S>(searcher: &mut Searcher, matcher: &RegexMatcher, content: &[u8], sink: S) -> io::Result<()>
+pub(crate) fn run<S>(
+    searcher: &mut Searcher,
+    matcher: &RegexMatcher,
+    content: Content<'_, impl Read>,
+    sink: S,
+) -> io::Result<()>
 where
     S: Sink<Error = io::Error>,
 {
-    let search = AssertUnwindSafe(|| {
-        if searcher.multi_line_with_matcher(matcher) {
+    let search = AssertUnwindSafe(|| match content {
+        Content::Slice(content) if searcher.multi_line_with_matcher(matcher) => {
             searcher.search_slice(matcher, content, sink)
-        } else {
-            searcher.search_reader(matcher, content, sink)
         }
+        Content::Slice(content) => searcher.search_reader(matcher, content, sink),
+        Content::Stream(content) => searcher.search_reader(matcher, content, sink),
     });
     catch_unwind(search).unwrap_or_else(|_| Err(io::Error::other(GAVE_UP)))
 }

@@ -15,7 +15,8 @@ use nuthatch_engine::ops::{Op, View, collections, keyspaces, maintenance, on};
 use nuthatch_engine::options::Options;
 use nuthatch_engine::transaction::WriteBatch;
 use nuthatch_engine::transfer::{self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, Outlet};
-use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
+use nuthatch_engine::tree::{TREES, check_tree};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
 use nuthatch_store::{Damage, Store};
 
 use crate::collection::Collection;
@@ -28,6 +29,7 @@ use crate::request::{Ask, Of};
 use crate::route::Route;
 use crate::snapshot::{KeepPolicy, KeptSnapshots, Snapshot};
 use crate::transaction::Transaction;
+use crate::tree::Tree;
 
 /// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close), or with the
 /// last clone of it and of its collections.
@@ -264,6 +266,46 @@ impl Database {
         self.drop_kind(name, Kind::Graph)
     }
 
+    /// The tree of that name, which its first file makes. A folder gets format 4 with its first tree.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that no tree can have.
+    pub fn tree(&self, name: &str) -> Result<Tree> {
+        check_tree(name)?;
+        self.open_trees(name, false)
+    }
+
+    /// The tree of that name.
+    ///
+    /// # Errors
+    /// `NotFound`, with the names that there are.
+    pub fn existing_tree(&self, name: &str) -> Result<Tree> {
+        check_tree(name)?;
+        if self.names_of(Kind::Trees)?.is_empty() {
+            return Err(Error::not_among(What::Tree, name, &[]));
+        }
+        let tree = self.open_trees(name, true)?;
+        tree.info()?;
+        Ok(tree)
+    }
+
+    /// Names of all trees, sorted.
+    pub fn tree_names(&self) -> Result<Vec<String>> {
+        if self.names_of(Kind::Trees)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.open_trees("any", true)?.names()
+    }
+
+    /// Erases a tree with all its versions and snapshots. False when there is none.
+    pub fn drop_tree(&self, name: &str) -> Result<bool> {
+        match self.existing_tree(name) {
+            Ok(tree) => tree.erase_all(),
+            Err(error) if error.is_missing(What::Tree) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes a batch: all of it or nothing, at one place in the order of all writes, durable as the batch says.
     ///
     /// # Errors
@@ -498,6 +540,19 @@ impl Database {
             Side::There(link) => {
                 let id = id_of(&link, name, Kind::Graph, must_exist)?;
                 Ok(Graph::served(link, name, id))
+            }
+        }
+    }
+
+    fn open_trees(&self, name: &str, must_exist: bool) -> Result<Tree> {
+        match self.side()? {
+            Side::Here(db) => {
+                let local = db.keyspace(TREES, Kind::Trees, must_exist)?;
+                Ok(Tree::held(self.link.here()?, local, name))
+            }
+            Side::There(link) => {
+                let id = id_of(&link, TREES, Kind::Trees, must_exist)?;
+                Ok(Tree::served(link, name, id))
             }
         }
     }

@@ -66,6 +66,7 @@ mod tether;
 mod tethered;
 mod transaction;
 mod transfer;
+mod tree;
 mod whole_files;
 mod work;
 
@@ -76,6 +77,12 @@ pub use database::{Database, FolderHolder};
 pub use graph::{Graph, Nodes};
 pub use keyspace::{Keys, Keyspace};
 pub use nuthatch_engine::call::Waits;
+pub use nuthatch_engine::tree::{
+    ChangeKind, ContentId, DiffTrees, EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepOutput, GrepPage, GrepRequest,
+    GrepTree, PUT_BYTES_MAX, PUT_PATHS_MAX, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, Retention, Totals,
+    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, UPLOAD_BYTES_MAX,
+    check_path,
+};
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{
     Accuracy, AddOptions, AddReport, Answer, BUILD_MEMORY_DEFAULT_BYTES, BackedUpCollection, BackedUpTenant,
@@ -98,6 +105,7 @@ pub use records::Records;
 pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};
 pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
 pub use transfer::{ImportOptions, ImportReport};
+pub use tree::{Files, GrepReport, Tree};
 
 /// Operations by their names, for faces that check who may ask them.
 pub mod ops {

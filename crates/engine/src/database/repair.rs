@@ -18,7 +18,6 @@ use crate::descriptor::field::{Field, UNNAMED};
 use crate::descriptor::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::folder::Folder;
 use crate::graph::mend_graph;
-use crate::tree::mend_trees;
 use crate::index::Indexed;
 use crate::kv::Kind;
 use crate::lock::FolderLock;
@@ -27,6 +26,7 @@ use crate::record::Row;
 use crate::scan::first_shard;
 use crate::state::change::Change;
 use crate::tenant::{DEFAULT, Record, last_number, put_last_number, records};
+use crate::tree::mend_trees;
 use crate::{Error, Result};
 
 /// What a repair found and did.

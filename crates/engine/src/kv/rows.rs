@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use nuthatch_store::Reader;
 
-use crate::{Error, Result};
 use crate::call::Watched;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
+use crate::{Error, Result};
 
 /// Keys as of one moment: of now, of a snapshot or of a transaction.
 pub trait Rows {

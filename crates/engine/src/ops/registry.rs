@@ -84,6 +84,7 @@ static ALL: &[Entry] = &[
     entry::<trees::Versions>(),
     entry::<trees::Read>(),
     entry::<crate::tree::DiffTrees>(),
+    entry::<crate::tree::GrepTree>(),
     entry::<trees::Snapshots>(),
     entry::<trees::Check>(),
     entry::<crate::tree::PutFiles>(),
@@ -189,7 +190,7 @@ mod tests {
 
     /// One of each operation that reads records, keys, or nodes and edges; without one, the operation's line comes without a proof.
     fn sample(name: &str) -> Option<Vec<u8>> {
-        use crate::tree::{DiffTrees, ListFiles, TreeAt};
+        use crate::tree::{DiffTrees, GrepRequest, GrepTree, ListFiles, TreeAt};
         use crate::{EdgeId, KeyScan, ListNodes, Neighbors, Scan, Search, Traverse};
         let (id, key) = (|| "a".to_string(), || Bytes::from(&b"k"[..]));
         let scan = Scan { limit: 10, ..Scan::default() };
@@ -228,7 +229,14 @@ mod tests {
             "trees.entry" => encoded(&trees::Entry(TreeAt::now("a"), id())),
             "trees.versions" => encoded(&trees::Versions { tree: id(), path: id() }),
             "trees.read" => encoded(&trees::Read { at: TreeAt::now("a"), path: id(), offset: 0, limit: 10 }),
-            "trees.diff" => encoded(&DiffTrees { from: TreeAt::now("a"), to: TreeAt::now("a"), ..DiffTrees::default() }),
+            "trees.diff" => {
+                encoded(&DiffTrees { from: TreeAt::now("a"), to: TreeAt::now("a"), ..DiffTrees::default() })
+            }
+            "trees.grep" => {
+                let request = GrepRequest { patterns: vec!["b".into()], ..GrepRequest::default() };
+                let (at, below) = (TreeAt::now("a"), String::new());
+                encoded(&GrepTree { at, below, request, history: false, cursor: None, bytes_max: 1_000 })
+            }
             "trees.snapshots" => encoded(&trees::Snapshots(id())),
             "trees.check" => encoded(&trees::Check { hash: true }),
             _ => return None,

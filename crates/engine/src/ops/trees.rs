@@ -8,8 +8,8 @@ use crate::codec::Bytes;
 use crate::database::Database;
 use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::tree::{
-    self, DiffTrees, FilePart, ListFiles, PutFiles, PutReport, Retention, TreeAt, TreeChange, TreeCheck, TreeEntry,
-    TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
+    self, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, PutFiles, PutReport, Retention, TreeAt, TreeChange,
+    TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
 };
 
 /// The names of all trees.
@@ -113,6 +113,16 @@ impl Op for DiffTrees {
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.at_once(|rows| tree::diff(rows, &self))
+    }
+}
+
+impl Op for GrepTree {
+    type On = on::Trees;
+    type Answer = GrepPage;
+    const NAME: &'static str = "trees.grep";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::grep(rows, &self))
     }
 }
 

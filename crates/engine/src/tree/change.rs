@@ -38,14 +38,14 @@ impl Trees {
             read::find(&rows, tree)?;
             let row = key::snapshot(tree, name);
             if draft.get::<Named>(&row)?.is_some() {
-                let why = format!("tree {tree:?} has a snapshot {name:?}; choose another name, or remove that one first");
+                let why =
+                    format!("tree {tree:?} has a snapshot {name:?}; choose another name, or remove that one first");
                 return Err(Error::new(ErrorKind::Conflict, why).about(What::TreeSnapshot, name));
             }
             let named = Named { sequence: draft.sequence, created_ms: draft.space.now_ms() };
             draft.put(row, &named)?;
             let outcome = Outcome { value: named.sequence as i64, inserted: named.created_ms, ..Outcome::default() };
-            let snapshot =
-                TreeSnapshot { name: name.into(), sequence: named.sequence, created_ms: named.created_ms };
+            let snapshot = TreeSnapshot { name: name.into(), sequence: named.sequence, created_ms: named.created_ms };
             Ok((snapshot, outcome))
         })
     }
@@ -209,8 +209,7 @@ impl Trees {
     /// The next paths at or below a place that have versions, whether something stands there now or not.
     fn paths_after(&self, tree: &str, place: &str, after: Option<&str>) -> Result<Option<Vec<String>>> {
         let mut paths: Vec<String> = Vec::new();
-        let mut scan =
-            KeyScan { keys_only: true, limit: 10_000, ..KeyScan::prefix(key::versions_below(tree, place)) };
+        let mut scan = KeyScan { keys_only: true, limit: 10_000, ..KeyScan::prefix(key::versions_below(tree, place)) };
         if let Some(after) = after {
             scan.from = std::ops::Bound::Excluded(key::version(tree, after, 0));
         }
@@ -235,4 +234,3 @@ impl Trees {
         Ok((!paths.is_empty()).then_some(paths))
     }
 }
-

@@ -58,8 +58,7 @@ fn cut(id: &ContentId, data: &[u8]) -> Vec<Cut> {
 }
 
 fn ranges(data: &[u8], (min, mean, max): (u32, u32, u32)) -> impl Iterator<Item = Range<usize>> {
-    FastCDC::new(data, min as usize, mean as usize, max as usize)
-        .map(|chunk| chunk.offset..chunk.offset + chunk.length)
+    FastCDC::new(data, min as usize, mean as usize, max as usize).map(|chunk| chunk.offset..chunk.offset + chunk.length)
 }
 
 impl Draft<'_> {
@@ -187,6 +186,32 @@ pub(crate) fn read(rows: &dyn Rows, id: &ContentId, offset: u64, limit: usize) -
     };
     let part = whole.get(from as usize..to as usize).ok_or_else(lacking)?;
     Ok(Some(if part.len() == whole.len() { whole } else { part.to_vec() }))
+}
+
+/// All bytes of some contents, in their order.
+///
+/// # Errors
+/// `Internal` when one is not stored.
+pub(crate) fn read_all(rows: &dyn Rows, ids: &[ContentId]) -> Result<Vec<Vec<u8>>> {
+    let keys: Vec<Vec<u8>> = ids.iter().map(key::content).collect();
+    let mut whole = Vec::with_capacity(ids.len());
+    let (mut at, mut numbers) = (Vec::new(), Vec::new());
+    for (id, stored) in ids.iter().zip(rows.values(&keys)?) {
+        let content: Content = decode(&stored.ok_or_else(lacking)?)?;
+        whole.push(match content.place {
+            Place::Inline(bytes) => bytes,
+            Place::One(number) => {
+                at.push(whole.len());
+                numbers.push(number);
+                Vec::new()
+            }
+            Place::Many { parts } => read_pieces(rows, id, parts, 0..content.bytes)?,
+        });
+    }
+    for (at, bytes) in at.into_iter().zip(rows.blobs(&numbers)?) {
+        whole[at] = bytes.ok_or_else(lacking)?;
+    }
+    Ok(whole)
 }
 
 /// Bytes of a content that is in chunks.

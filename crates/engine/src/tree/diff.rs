@@ -172,12 +172,11 @@ fn with_renames(changes: Vec<TreeChange>) -> Vec<TreeChange> {
         }
     }
     let before: Vec<Option<TreeEntry>> = changes.iter().map(|change| change.before.clone()).collect();
-    let joined = changes.into_iter().enumerate().filter(|(at, _)| !is_source[*at]).map(|(at, change)| {
-        match source[at] {
+    let joined =
+        changes.into_iter().enumerate().filter(|(at, _)| !is_source[*at]).map(|(at, change)| match source[at] {
             Some(from) => TreeChange { kind: ChangeKind::Renamed, before: before[from].clone(), ..change },
             None => change,
-        }
-    });
+        });
     joined.collect()
 }
 

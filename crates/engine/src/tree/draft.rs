@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use crate::call::{Call, Outcome};
 use crate::kv::{KvOp, Space};
-use crate::tree::value::{Totals, decode, encode};
 use crate::tree::key;
+use crate::tree::value::{Totals, decode, encode};
 use crate::{Error, Result};
 
 /// What a batch will change. Its maker keeps other writers off the trees until it is written.

@@ -41,7 +41,11 @@ pub(crate) fn lies_at(place: &str, path: &str) -> bool {
     }
 }
 
-pub(crate) fn check_tree(name: &str) -> Result<()> {
+/// Refuses a name that no tree can have.
+///
+/// # Errors
+/// `Invalid`, with the reason.
+pub fn check_tree(name: &str) -> Result<()> {
     check_name("tree", name)
 }
 

@@ -83,7 +83,8 @@ impl PutFiles {
         }
         let bytes: usize = self.files.iter().map(PutFile::bytes).sum();
         if bytes > PUT_BYTES_MAX {
-            let why = format!("one call cannot write {bytes} bytes; send at most {PUT_BYTES_MAX}, or upload the file first");
+            let why =
+                format!("one call cannot write {bytes} bytes; send at most {PUT_BYTES_MAX}, or upload the file first");
             return Err(Error::new(ErrorKind::Exhausted, why));
         }
         let mut seen = HashSet::with_capacity(count);
@@ -352,4 +353,3 @@ impl Draft<'_> {
         }
     }
 }
-

@@ -178,12 +178,26 @@ pub(crate) fn visit(
     after: Option<&str>,
     visit: &mut dyn FnMut(TreeEntry) -> Result<bool>,
 ) -> Result<()> {
+    visit_versions(rows, tree, moment, below, after, &mut |path, sequence, version| {
+        visit(TreeEntry::of(path.to_string(), sequence, version))
+    })
+}
+
+/// The same, with versions as they are stored.
+pub(crate) fn visit_versions(
+    rows: &dyn Rows,
+    tree: &str,
+    moment: Moment,
+    below: &str,
+    after: Option<&str>,
+    visit: &mut dyn FnMut(&str, u64, Version) -> Result<bool>,
+) -> Result<()> {
     if below.is_empty() {
         return visit_prefix(rows, tree, moment, "", after, visit).map(drop);
     }
     if after.is_none_or(|after| after < below)
-        && let Some(entry) = entry_at(rows, tree, moment, below)?
-        && !visit(entry)?
+        && let Some((sequence, version)) = version_at(rows, tree, moment, below)?
+        && !visit(below, sequence, version)?
     {
         return Ok(());
     }
@@ -196,7 +210,7 @@ fn visit_prefix(
     moment: Moment,
     prefix: &str,
     after: Option<&str>,
-    visit: &mut dyn FnMut(TreeEntry) -> Result<bool>,
+    visit: &mut dyn FnMut(&str, u64, Version) -> Result<bool>,
 ) -> Result<bool> {
     let mut scan = KeyScan { limit: READ_AT_ONCE, ..KeyScan::prefix(key::versions_below(tree, prefix)) };
     if let Some(after) = after {
@@ -216,7 +230,7 @@ fn visit_prefix(
                 continue;
             }
             done = Some(path.to_string());
-            if version.what != Held::Gone && !visit(TreeEntry::of(path.to_string(), sequence, version))? {
+            if version.what != Held::Gone && !visit(path, sequence, version)? {
                 return Ok(false);
             }
         }
@@ -229,10 +243,20 @@ fn visit_prefix(
 
 /// What stood at a path.
 pub(crate) fn entry_at(rows: &dyn Rows, tree: &str, moment: Moment, path: &str) -> Result<Option<TreeEntry>> {
+    let there = version_at(rows, tree, moment, path)?;
+    Ok(there.map(|(sequence, version)| TreeEntry::of(path.into(), sequence, version)))
+}
+
+fn version_at(rows: &dyn Rows, tree: &str, moment: Moment, path: &str) -> Result<Option<(u64, Version)>> {
     let versions = history::versions(rows, tree, path)?;
     let seen = versions.into_iter().find(|(sequence, version)| moment.shows(*sequence, version));
-    let there = seen.filter(|(_, version)| version.what != Held::Gone);
-    Ok(there.map(|(sequence, version)| TreeEntry::of(path.into(), sequence, version)))
+    Ok(seen.filter(|(_, version)| version.what != Held::Gone))
+}
+
+/// The sequence of the last write to any tree.
+pub(crate) fn newest(rows: &dyn Rows) -> Result<u64> {
+    let stored = rows.values(&[key::SIGNATURE.to_vec()])?.pop().flatten();
+    stored.map_or(Ok(0), |stored| decode(&stored))
 }
 
 /// What stood at a path; `None` when nothing did.

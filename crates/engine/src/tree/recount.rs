@@ -291,7 +291,9 @@ fn mend_contents(shelf: &Shelf<'_>, counted: &Counted, mending: &mut Mending<'_>
     shelf.each(&key::contents(), |row, content: Content| {
         let Some(id) = key::content_of(row) else { return Ok(()) };
         match (counted.whole.contains_key(&id), counted.versions_of.get(&id)) {
-            (true, Some(&refs)) if refs != content.refs => mending.put(row.to_vec(), encode(&Content { refs, ..content })?),
+            (true, Some(&refs)) if refs != content.refs => {
+                mending.put(row.to_vec(), encode(&Content { refs, ..content })?)
+            }
             (true, Some(_)) => Ok(()),
             _ => {
                 if let Place::Many { parts } = content.place {

@@ -91,7 +91,10 @@ fn bytes_come_back_as_they_were_given_whatever_their_size() {
         shed.put(&[("a", &data)]);
         assert_eq!(shed.content("a", None).unwrap(), data);
         let inner = shed.read(|rows| part(rows, &at(None), "a", 100, 200)).unwrap().unwrap();
-        assert_eq!(inner.bytes, data.get(100..).unwrap_or_default().get(..200).unwrap_or(data.get(100..).unwrap_or_default()));
+        assert_eq!(
+            inner.bytes,
+            data.get(100..).unwrap_or_default().get(..200).unwrap_or(data.get(100..).unwrap_or_default())
+        );
     }
     shed.check();
 }
@@ -222,7 +225,9 @@ fn differences_name_what_was_added_removed_changed_and_moved() {
     assert_eq!(told(&ask), expected);
     // Backwards, and against a tree of its own, both are listed instead of read from the log.
     let back = told(&DiffTrees { from: at(Some("v2")), to: at(Some("v1")), ..DiffTrees::default() });
-    assert!(back.contains(&(ChangeKind::Renamed, "moved".into())) && back.contains(&(ChangeKind::Added, "gone".into())));
+    assert!(
+        back.contains(&(ChangeKind::Renamed, "moved".into())) && back.contains(&(ChangeKind::Added, "gone".into()))
+    );
     assert_eq!(told(&DiffTrees { below: "to".into(), ..ask.clone() }), [(ChangeKind::Added, "to/moved".to_string())]);
     assert!(told(&DiffTrees { from: at(None), to: at(None), ..DiffTrees::default() }).is_empty());
 }
@@ -372,4 +377,89 @@ fn after_a_loss_what_is_whole_stays_and_is_counted_again() {
     shed.check();
     assert_eq!(shed.content("one", None), None);
     assert_eq!(shed.content("copy", None).unwrap(), many);
+}
+
+fn grep_of(pattern: &str, as_of: Option<&str>) -> GrepTree {
+    let request = GrepRequest { patterns: vec![pattern.into()], ..GrepRequest::default() };
+    GrepTree { at: at(as_of), below: String::new(), request, history: false, cursor: None, bytes_max: GREP_BYTES_MAX }
+}
+
+impl Shed {
+    /// What a search prints, over as many pages as it takes.
+    fn grep(&self, ask: GrepTree) -> (String, bool) {
+        let (mut ask, mut output) = (ask, Vec::new());
+        loop {
+            let page = self.read(|rows| grep(rows, &ask)).unwrap();
+            output.extend_from_slice(&page.output);
+            assert_eq!(page.cut, []);
+            ask.cursor = page.cursor;
+            if ask.cursor.is_none() {
+                return (String::from_utf8(output).unwrap(), page.matched);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_prints_the_lines_of_every_file_in_the_order_of_the_paths() {
+    let shed = Shed::new();
+    let large = [vec![b'x'; 17 << 20], b"\nfound here\n".to_vec()].concat();
+    shed.put(&[
+        ("b/one", b"not\nfound it\n"),
+        ("a", b"found\n"),
+        ("c", b"nothing"),
+        ("deep/in/side.txt", b"found, too"),
+    ]);
+    shed.put(&[("large", &large)]);
+    let expected = "a:found\nb/one:found it\ndeep/in/side.txt:found, too\nlarge:found here\n";
+    assert_eq!(shed.grep(grep_of("found", None)), (expected.into(), true));
+    assert_eq!(shed.grep(GrepTree { below: "b".into(), ..grep_of("found", None) }).0, "b/one:found it\n");
+    assert_eq!(shed.grep(grep_of("nowhere", None)), (String::new(), false));
+    let mut globbed = grep_of("found", None);
+    globbed.request.globs = vec!["*.txt".into()];
+    assert_eq!(shed.grep(globbed).0, "deep/in/side.txt:found, too\n");
+}
+
+#[test]
+fn pages_of_a_search_join_to_what_one_page_prints() {
+    let shed = Shed::new();
+    let files: Vec<(String, Vec<u8>)> = (0..700)
+        .map(|number| (format!("f{number:03}"), format!("{}word {number}\n", "line\n".repeat(number % 7)).into_bytes()))
+        .collect();
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).collect();
+    shed.put(&files);
+    let mut ask = grep_of("word", None);
+    ask.request.before_context = 1;
+    ask.request.line_number = Some(true);
+    let whole = shed.grep(ask.clone());
+    assert_eq!(whole.0.matches("word").count(), 700);
+    for bytes_max in [1, 100, 5_000] {
+        assert_eq!(shed.grep(GrepTree { bytes_max, ..ask.clone() }), whole, "pages of {bytes_max} bytes");
+    }
+    ask.request.output = GrepOutput::Json;
+    let untimed = |text: String| {
+        text.lines()
+            .filter(|line| !line.contains("\"end\"") && !line.contains("summary"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let (whole, paged) = (shed.grep(ask.clone()).0, shed.grep(GrepTree { bytes_max: 1, ..ask }).0);
+    assert!(paged.contains("\"searches\":700,") && whole.contains("\"searches\":700,"), "the summary counts all pages");
+    assert_eq!(untimed(paged), untimed(whole));
+}
+
+#[test]
+fn a_search_sees_the_tree_as_it_was_and_every_version_when_asked() {
+    let shed = Shed::new();
+    shed.put(&[("a", b"first word\n"), ("b", b"a word\n")]);
+    shed.trees().name_snapshot("t", "v1").unwrap();
+    shed.put(&[("a", b"second word\n")]);
+    shed.trees().put(PutFiles { tree: "t".into(), gone: vec!["b".into()], ..PutFiles::default() }).unwrap();
+    shed.put(&[("a", b"first word\n")]);
+    assert_eq!(shed.grep(grep_of("word", None)).0, "a:first word\n");
+    assert_eq!(shed.grep(grep_of("word", Some("v1"))).0, "a:first word\nb:a word\n");
+    for bytes_max in [1, GREP_BYTES_MAX] {
+        let all = GrepTree { history: true, bytes_max, ..grep_of("word", None) };
+        assert_eq!(shed.grep(all).0, "a@4:first word\na@2:second word\nb@1:a word\n", "each content of a path once");
+    }
 }

@@ -56,7 +56,11 @@ pub(crate) struct Arrived {
 impl Uploads {
     fn find(&self, upload: u64) -> Result<Arc<Mutex<Upload>>> {
         let found = self.under_way.lock().get(&upload).cloned();
-        found.ok_or_else(|| Error::not_found(format!("there is no upload {upload}; it ends with the process that holds the folder, so begin again")))
+        found.ok_or_else(|| {
+            Error::not_found(format!(
+                "there is no upload {upload}; it ends with the process that holds the folder, so begin again"
+            ))
+        })
     }
 
     /// An upload that is whole.

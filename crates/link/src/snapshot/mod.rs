@@ -18,6 +18,7 @@ use nuthatch_engine::kv::Kind;
 use nuthatch_engine::ops::read_point::{Commit, ReadsAsk};
 use nuthatch_engine::snapshot::Snapshot as LocalSnapshot;
 use nuthatch_engine::transaction::{Reads, WriteBatch};
+use nuthatch_engine::tree::TREES;
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
 
 use crate::graph::Nodes;
@@ -27,6 +28,7 @@ use crate::remote::Remote;
 use crate::request;
 use crate::route::Route;
 use crate::rows;
+use crate::tree::Files;
 
 /// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database,
 /// when it is older than [`crate::Options::snapshot_age_max`], or when the process that held the folder as it was taken
@@ -115,6 +117,14 @@ impl Snapshot {
     /// `Closed` or `Conflict` as [`collection`](Self::collection).
     pub fn graph(&self, name: &str) -> Result<Nodes<'static>> {
         Ok(Nodes { from: rows::From::Then(self.keyspace(name, Kind::Graph)?) })
+    }
+
+    /// The tree of that name, as it was; calls say `NotFound` when there was none.
+    ///
+    /// # Errors
+    /// `Closed` or `Conflict` as [`collection`](Self::collection).
+    pub fn tree(&self, name: &str) -> Result<Files> {
+        Ok(Files::new(rows::From::Then(self.keyspace(TREES, Kind::Trees)?), name))
     }
 
     fn keyspace(&self, name: &str, kind: Kind) -> Result<rows::SnapshotRows> {

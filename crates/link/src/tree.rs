@@ -1,0 +1,274 @@
+//! Trees of files as callers see them.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use nuthatch_engine::codec::Bytes;
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
+use nuthatch_engine::ops::{Op, on, trees};
+use nuthatch_engine::tree::{
+    DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, PutFiles, PutReport, Retention, TREES,
+    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot,
+};
+use nuthatch_engine::{Error, Result};
+
+use crate::route::Route;
+use crate::rows::{From, Inner};
+
+/// The reads of a tree's files, versions and named snapshots. A [`Tree`] and a tree of a [`Snapshot`](crate::Snapshot) offer them.
+///
+/// `as_of` is `None` for the tree as it is; else the name of one of its snapshots, a sequence, or a time such as
+/// `2026-11-25T10:00:00Z`.
+#[derive(Clone)]
+pub struct Files {
+    from: From<'static>,
+    name: String,
+}
+
+/// A handle on a tree: a named root with relative paths, whose files are kept bit for bit, with every version and named
+/// snapshots. Cheap to clone; safe to share between threads and with forks of the process.
+///
+/// Paths have `/` between their parts and up to 4,096 bytes; none is empty, `.` or `..`. A call with any other is `Invalid`, and
+/// changes nothing.
+#[derive(Clone)]
+pub struct Tree {
+    files: Files,
+    inner: Arc<Inner>,
+    durability: Durability,
+}
+
+/// What a search of a tree's files has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrepReport {
+    /// Some content counted as a match.
+    pub matched: bool,
+    /// Contents that were searched.
+    pub searched: u64,
+    /// Those that could not be searched to their end, with the reason.
+    pub cut: Vec<GrepCut>,
+}
+
+impl Files {
+    pub(crate) fn new(from: From<'static>, name: &str) -> Self {
+        Self { from, name: name.into() }
+    }
+
+    /// The tree's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tree at a moment.
+    pub fn at(&self, as_of: Option<&str>) -> TreeAt {
+        TreeAt { tree: self.name.clone(), as_of: as_of.map(str::to_owned) }
+    }
+
+    /// What the tree holds.
+    ///
+    /// # Errors
+    /// `NotFound`, with the names that there are, when no file was ever put into a tree of this name.
+    pub fn info(&self) -> Result<TreeInfo> {
+        self.ask(trees::Info(self.name.clone()))
+    }
+
+    /// A page of the files, folders and links, by path in the order of their bytes. `after` is the last path of the page
+    /// before.
+    ///
+    /// # Errors
+    /// `NotFound` for a snapshot that is not there, `Invalid` for a limit of 0 or over 10,000.
+    pub fn list(&self, as_of: Option<&str>, below: &str, after: Option<String>, limit: usize) -> Result<TreePage> {
+        self.ask(ListFiles { at: self.at(as_of), below: below.into(), after, limit })
+    }
+
+    /// All entries at or below a path, one page after another.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list), and those of `visit`.
+    pub fn each_entry<E: std::convert::From<Error>>(
+        &self,
+        as_of: Option<&str>,
+        below: &str,
+        mut visit: impl FnMut(TreeEntry) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut after = None;
+        loop {
+            let page = self.list(as_of, below, after, 5_000)?;
+            page.entries.into_iter().try_for_each(&mut visit)?;
+            after = page.cursor;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What stands at a path; `None` when nothing does.
+    pub fn entry(&self, as_of: Option<&str>, path: &str) -> Result<Option<TreeEntry>> {
+        self.ask(trees::Entry(self.at(as_of), path.into()))
+    }
+
+    /// All versions of a path that are kept, the newest first, those included that say that it is gone.
+    pub fn versions(&self, path: &str) -> Result<Vec<TreeEntry>> {
+        self.ask(trees::Versions { tree: self.name.clone(), path: path.into() })
+    }
+
+    /// Up to `limit` bytes of a file from `offset` on, at most 8 MiB; `None` when nothing stands there.
+    ///
+    /// # Errors
+    /// `Invalid` for a folder or a link.
+    pub fn read(&self, as_of: Option<&str>, path: &str, offset: u64, limit: usize) -> Result<Option<FilePart>> {
+        self.ask(trees::Read { at: self.at(as_of), path: path.into(), offset, limit })
+    }
+
+    /// The differences between two states, by path, files that moved included. Times do not count.
+    pub fn diff(&self, ask: DiffTrees) -> Result<Vec<TreeChange>> {
+        self.ask(ask)
+    }
+
+    /// The named snapshots, the oldest first.
+    pub fn snapshots(&self) -> Result<Vec<TreeSnapshot>> {
+        self.ask(trees::Snapshots(self.name.clone()))
+    }
+
+    /// One page of what ripgrep prints over the tree's files.
+    pub fn grep_page(&self, ask: GrepTree) -> Result<GrepPage> {
+        self.ask(ask)
+    }
+
+    /// Searches the files as ripgrep does, and hands over what it prints, a page at a time. All pages show one moment.
+    ///
+    /// # Errors
+    /// `Invalid` for a pattern, glob or type that ripgrep refuses; those of `print`, which ends the search.
+    pub fn grep<E: std::convert::From<Error>>(
+        &self,
+        mut ask: GrepTree,
+        mut print: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<GrepReport, E> {
+        ask.bytes_max = ask.bytes_max.min(GREP_BYTES_MAX);
+        let mut report = GrepReport::default();
+        loop {
+            let page = self.grep_page(ask.clone())?;
+            print(&page.output)?;
+            report.matched = page.matched;
+            report.searched += page.searched;
+            report.cut.extend(page.cut);
+            ask.cursor = page.cursor;
+            if ask.cursor.is_none() {
+                return Ok(report);
+            }
+        }
+    }
+
+    fn ask<O: Op<On = on::Trees>>(&self, op: O) -> Result<O::Answer> {
+        self.from.ask(op)
+    }
+}
+
+/// Reads are those of [`Files`].
+impl Deref for Tree {
+    type Target = Files;
+
+    fn deref(&self) -> &Files {
+        &self.files
+    }
+}
+
+impl Tree {
+    pub(crate) fn held(link: Route, local: LocalKeyspace, name: &str) -> Self {
+        Self::of(Inner::held(link, local), name)
+    }
+
+    pub(crate) fn served(link: Route, name: &str, id: u32) -> Self {
+        Self::of(Inner::served(link, TREES, Kind::Trees, id), name)
+    }
+
+    fn of(inner: Inner, name: &str) -> Self {
+        let inner = Arc::new(inner);
+        Self { files: Files::new(From::Now(inner.clone()), name), inner, durability: Durability::default() }
+    }
+
+    /// The same tree, written with another durability.
+    #[must_use]
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { durability, ..self.clone() }
+    }
+
+    /// Writes files, folders and links, and removes paths, all or nothing and as one write. What stands there in the same way is
+    /// not written again. The tree is made with the first file.
+    ///
+    /// # Errors
+    /// `Invalid` for a path that a tree cannot have, or one that is there twice; `Exhausted` for more than 64 MiB or 10,000
+    /// paths; `NotFound` for an upload that has ended.
+    pub fn put(&self, put: PutFiles) -> Result<PutReport> {
+        self.write(PutFiles { tree: self.name.clone(), ..put })
+    }
+
+    /// Begins an upload of a file that one call should not carry, and returns its number. It ends with the process that holds
+    /// the folder.
+    pub fn begin_upload(&self) -> Result<u64> {
+        self.write(trees::BeginUpload)
+    }
+
+    /// Adds bytes from `offset` on to an upload, at most 16 MiB; `is_last` ends it, and a [`put`](Self::put) uses it then.
+    ///
+    /// # Errors
+    /// `NotFound` for an upload that has ended, `Invalid` for an offset that leaves a gap.
+    pub fn upload(&self, upload: u64, offset: u64, bytes: Vec<u8>, is_last: bool) -> Result<()> {
+        self.write(trees::Upload { upload, offset, bytes: Bytes(bytes), is_last })
+    }
+
+    /// Ends an upload without using it.
+    pub fn end_upload(&self, upload: u64) -> Result<()> {
+        self.write(trees::EndUpload(upload))
+    }
+
+    /// Removes what stands at or below a path, everything for an empty one. Versions stay for as long as the tree keeps them.
+    /// Says how many files, folders and links.
+    pub fn remove(&self, path: &str) -> Result<u64> {
+        self.write(trees::Remove { tree: self.name.clone(), path: path.into() })
+    }
+
+    /// Erases every version of what ever stood at or below a path, also those that snapshots show. Bytes that nothing else
+    /// holds leave the disk with the next [`reclaim`](crate::Database::reclaim), whose receipt proves it.
+    pub fn erase(&self, path: &str) -> Result<TreeErased> {
+        self.write(trees::Erase { tree: self.name.clone(), path: path.into() })
+    }
+
+    /// Names the tree as it stands. That takes no time whatever its size, and lasts until the snapshot is dropped.
+    ///
+    /// # Errors
+    /// `Conflict` when there is a snapshot of that name.
+    pub fn name_snapshot(&self, name: &str) -> Result<TreeSnapshot> {
+        self.write(trees::NameSnapshot { tree: self.name.clone(), name: name.into() })
+    }
+
+    /// Drops a snapshot, and the versions that it alone has kept. False when there is none of that name.
+    pub fn drop_snapshot(&self, name: &str) -> Result<bool> {
+        self.write(trees::DropSnapshot { tree: self.name.clone(), name: name.into() })
+    }
+
+    /// Changes how long versions are kept, and removes those that need not be kept any longer. By default those of the last
+    /// 30 days are kept, and the last ten of each path; named snapshots keep theirs.
+    pub fn set_retention(&self, retention: Retention) -> Result<()> {
+        self.write(trees::SetRetention { tree: self.name.clone(), retention })
+    }
+
+    /// Erases it with all versions and snapshots.
+    pub(crate) fn erase_all(&self) -> Result<bool> {
+        self.write(trees::Drop(self.name.clone()))
+    }
+
+    /// The names of all trees.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        self.ask(trees::Names)
+    }
+
+    /// Counts again what all trees of the tenant refer to; with `hash`, reads every content and compares it with its name.
+    pub fn check(&self, hash: bool) -> Result<TreeCheck> {
+        self.write(trees::Check { hash })
+    }
+
+    fn write<O: Op<On = on::Trees>>(&self, op: O) -> Result<O::Answer> {
+        self.inner.ask(op, self.durability)
+    }
+}
