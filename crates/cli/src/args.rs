@@ -182,7 +182,21 @@ pub enum Command {
     Get(commands::get::Get),
     #[command(flatten)]
     Named(commands::named::Asked),
-    /// List files or collections
+    /// Trees, which keep files bit for bit: list, keep versions for longer, check
+    Tree(commands::tree::Tree),
+    /// Name the state of a tree; list and remove such names
+    Snapshot(commands::snapshot::Snapshot),
+    /// Show every version of a path in a tree
+    Log(commands::log::Log),
+    /// Show what differs between two states of a tree, or a tree and a folder
+    Diff(commands::diff::Diff),
+    /// Search the files of a tree, as ripgrep does
+    Grep(commands::grep::Grep),
+    /// Restore a tree, or parts of it, into a folder
+    RestoreFiles(commands::restore_files::RestoreFiles),
+    /// Erase every version of a path of a tree, and print the receipt
+    Erase(commands::erase::Erase),
+    /// List files, collections or the files of a tree
     Ls(commands::ls::Ls),
     /// Remove files, records or a collection
     Rm(commands::rm::Rm),

@@ -1,6 +1,6 @@
 //! Writing for people and for programs.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -24,6 +24,21 @@ const WARNING: Style = AnsiColor::Yellow.on_default();
 
 pub fn stdout() -> Out {
     BufWriter::new(OnDemand::default())
+}
+
+/// Whether a terminal shows what is written to standard output, and colours are wanted.
+pub fn is_seen() -> bool {
+    io::stdout().is_terminal() && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Bytes that are somebody's file or another program's print: as they are, not as text.
+pub fn raw(out: &mut Out, bytes: &[u8]) -> io::Result<()> {
+    out.flush()?;
+    let stream = &mut out.get_mut().0;
+    let mut stdout = stream.take().map_or_else(|| io::stdout().lock(), AutoStream::into_inner);
+    let written = stdout.write_all(bytes);
+    *stream = Some(AutoStream::auto(stdout));
+    written
 }
 
 impl Write for OnDemand {

@@ -45,5 +45,5 @@ mod sink;
 
 pub use error::GrepError;
 pub use grep::{Apart, Found, Grep, Progress};
-pub use paths::path_order;
+pub use paths::{Paths, path_order};
 pub use request::{GLOBS_MAX, Output, PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, Request};

@@ -18,19 +18,24 @@ pub fn path_order(a: &str, b: &str) -> Ordering {
     a.as_bytes().split(|&byte| byte == b'/').cmp(b.as_bytes().split(|&byte| byte == b'/'))
 }
 
-/// Globs and types of a request.
+/// Globs and types of a request, compiled: for those who choose files without searching them.
 #[derive(Clone, Debug)]
-pub(crate) struct Paths {
+pub struct Paths {
     globs: Override,
     types: Types,
 }
 
 impl Paths {
-    pub(crate) fn new(request: &Request) -> Result<Self, GrepError> {
+    /// Compiles them.
+    ///
+    /// # Errors
+    /// A glob or a type that cannot be read.
+    pub fn new(request: &Request) -> Result<Self, GrepError> {
         Ok(Self { globs: globs(request)?, types: types(request)? })
     }
 
-    pub(crate) fn wants(&self, path: &str) -> bool {
+    /// Whether they let a path of a tree through.
+    pub fn wants(&self, path: &str) -> bool {
         let path = path.strip_prefix("./").unwrap_or(path);
         if self.globs.is_empty() {
             return !self.types.matched(path, false).is_ignore();

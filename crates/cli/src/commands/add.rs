@@ -2,19 +2,23 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nuthatch_link::{AddOptions, AddReport, Error, ProcessMemory, WalkOptions};
+use nuthatch_link::{AddOptions, AddReport, Database, Error, ProcessMemory, TreeSnapshot, WalkOptions};
+use nuthatch_worktree::{AddOptions as StoreOptions, Added, Walk, add as store};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::commands::diff::skipped_json;
 use crate::commands::embed;
 use crate::durability::DurabilityArgs;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BAD, BOLD, DIM, Out};
 use crate::progress::Meter;
+use crate::tree_at::inside;
 use crate::units::{bytes, count, duration, parse_bytes, rate, thousands};
 use crate::{folder, interrupt, paths};
 
@@ -47,6 +51,22 @@ pub struct Add {
     /// Leave no process behind that makes the vectors; `nuthatch embed` does
     #[arg(long, conflicts_with = "wait")]
     no_embed: bool,
+    /// Also keep the files themselves, bit for bit, in this tree: one folder, which the tree then
+    /// equals, or single files. Files of any size and type, and links
+    #[arg(long, value_name = "NAME")]
+    tree: Option<String>,
+    /// Where they go in the tree [default: its root]
+    #[arg(long, value_name = "PATH", requires = "tree", default_value = "", hide_default_value = true)]
+    below: String,
+    /// Name the tree as it then stands
+    #[arg(long, value_name = "NAME", requires = "tree")]
+    snapshot: Option<String>,
+    /// Keep in the tree what the folder has no longer
+    #[arg(long, requires = "tree")]
+    keep_missing: bool,
+    /// Only into the tree: add no passages
+    #[arg(long, requires = "tree")]
+    no_passages: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -80,8 +100,22 @@ impl Add {
         let started = Instant::now();
         let options = self.embedder.options()?;
         let database = folder::create(globals)?;
-        let collection = database.collection(&self.collection, options)?.with_durability(self.durability.durability);
         let cancel = interrupt::flag("Stopping after this batch")?;
+        let stored = match &self.tree {
+            Some(name) => Some(self.store(&database, name, cancel)?),
+            None => None,
+        };
+        if let Some(stored) = &stored
+            && (self.no_passages || stored.added.cancelled)
+        {
+            database.close()?;
+            match self.json {
+                true => output::json(out, &json!({ "tree": stored.as_json() }))?,
+                false => stored.show(out)?,
+            }
+            return Ok(if stored.added.cancelled { Outcome::Interrupted } else { Outcome::Done });
+        }
+        let collection = database.collection(&self.collection, options)?.with_durability(self.durability.durability);
         let mut meter = Meter::new(self.quiet);
         let walk = WalkOptions {
             max_file_bytes: self.max_file_bytes,
@@ -114,14 +148,96 @@ impl Add {
             embed::leave_behind(globals, &folder).map_err(|error| Error::io(&folder, &error))?;
         }
         let took = Took { total: started.elapsed(), memory, anonymous_bytes_max: meter.anonymous_bytes_max };
-        match self.json {
-            true => output::json(out, &as_json(&report, &took))?,
-            false => show_report(out, &report, &took)?,
+        if self.json {
+            let mut report = as_json(&report, &took);
+            report["tree"] = stored.as_ref().map_or(serde_json::Value::Null, Stored::as_json);
+            output::json(out, &report)?;
+        } else {
+            if let Some(stored) = &stored {
+                stored.show(out)?;
+            }
+            show_report(out, &report, &took)?;
         }
         Ok(match report.files_added + report.files_changed + report.files_unchanged + report.files_pruned {
             _ if report.cancelled => Outcome::Interrupted,
             0 if !report.skipped.is_empty() => Outcome::NothingFound,
             _ => Outcome::Done,
+        })
+    }
+}
+
+/// What went into a tree.
+struct Stored {
+    tree: String,
+    added: Added,
+    snapshot: Option<TreeSnapshot>,
+}
+
+impl Add {
+    /// Keeps the files themselves.
+    fn store(&self, database: &Database, name: &str, cancel: &AtomicBool) -> Result<Stored, Failure> {
+        let is_folder = self.paths.iter().any(|path| path.is_dir());
+        if is_folder && self.paths.len() > 1 {
+            return Err(Error::invalid("--tree takes one folder, which the tree then equals, or single files").into());
+        }
+        let tree = database.tree(name)?.with_durability(self.durability.durability);
+        let mut stored = Stored { tree: name.into(), added: Added::default(), snapshot: None };
+        for path in &self.paths {
+            let options = StoreOptions {
+                below: inside(&self.below).into(),
+                walk: Walk {
+                    hidden: self.hidden,
+                    respect_ignore: !self.no_ignore,
+                    leave_out: vec![database.folder().to_path_buf()],
+                },
+                keep_missing: self.keep_missing,
+                on_progress: None,
+                cancel: Some(cancel),
+            };
+            stored.added.join(store(&tree, path, options)?);
+        }
+        if !stored.added.cancelled
+            && let Some(snapshot) = &self.snapshot
+        {
+            stored.snapshot = Some(tree.name_snapshot(snapshot)?);
+        }
+        Ok(stored)
+    }
+}
+
+impl Stored {
+    fn show(&self, out: &mut Out) -> Result<(), Failure> {
+        let Added { added, changed, unchanged, gone, bytes_read, skipped, .. } = &self.added;
+        for skipped in skipped {
+            writeln!(out, "{DIM}skipped{DIM:#}  {}: {}", output::plain(&skipped.path.to_string_lossy()), skipped.why)?;
+        }
+        let snapshot = self.snapshot.as_ref().map_or(String::new(), |snapshot| format!("; snapshot {}", snapshot.name));
+        writeln!(
+            out,
+            "{BOLD}Tree{BOLD:#}      {}: {} added, {} changed, {} unchanged, {} gone, {} skipped, {} read{snapshot}",
+            output::plain(&self.tree),
+            thousands(*added),
+            thousands(*changed),
+            thousands(*unchanged),
+            thousands(*gone),
+            thousands(skipped.len() as u64),
+            bytes(*bytes_read)
+        )?;
+        Ok(())
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let Added { added, changed, unchanged, gone, bytes_read, skipped, cancelled } = &self.added;
+        json!({
+            "name": self.tree,
+            "added": added,
+            "changed": changed,
+            "unchanged": unchanged,
+            "gone": gone,
+            "bytes_read": bytes_read,
+            "skipped": skipped_json(skipped),
+            "snapshot": self.snapshot,
+            "cancelled": cancelled,
         })
     }
 }

@@ -1,14 +1,20 @@
 //! `nuthatch get`: passages and records by id.
 
+use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
-use nuthatch_link::{Collection, NamedVectors, Result as EngineResult, StoredRecord, payload_to_json};
+use nuthatch_link::{
+    Collection, Error, ErrorKind, Files, NamedVectors, READ_BYTES_MAX, Result as EngineResult, StoredRecord,
+    payload_to_json,
+};
 use serde::Serialize;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, DIM, Out, SOURCE, plain};
+use crate::tree_at::{existing, inside};
 use crate::{folder, paths};
 
 #[derive(Args)]
@@ -25,11 +31,46 @@ pub struct Get {
     /// Print a JSON array
     #[arg(long)]
     json: bool,
+    /// Print the bytes of a file in this tree instead: ID is its path
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["collection", "vectors"])]
+    tree: Option<String>,
+    /// The tree as it was: the name of a snapshot, a sequence or a time
+    #[arg(long, value_name = "AS_OF", requires = "tree")]
+    as_of: Option<String>,
+    /// Only these bytes, counted from 0: A-B with both ends, A- to the end, -N the last N
+    #[arg(long, value_name = "A-B", requires = "tree", value_parser = parse_range, allow_hyphen_values = true)]
+    range: Option<ByteRange>,
+    /// Write them into this file
+    #[arg(short, long, value_name = "FILE", requires = "tree")]
+    output: Option<PathBuf>,
+}
+
+/// Bytes of a file, as HTTP counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ByteRange {
+    /// From here, up to and with there.
+    From(u64, Option<u64>),
+    Last(u64),
+}
+
+fn parse_range(text: &str) -> Result<ByteRange, String> {
+    let number = |digits: &str| digits.parse::<u64>().map_err(|error| format!("{digits:?}: {error}"));
+    match text.split_once('-') {
+        Some(("", last)) => number(last).map(ByteRange::Last),
+        Some((from, "")) => Ok(ByteRange::From(number(from)?, None)),
+        Some((from, to)) if number(from)? <= number(to)? => Ok(ByteRange::From(number(from)?, Some(number(to)?))),
+        _ => Err("give A-B, A- or -N, with A no greater than B".into()),
+    }
 }
 
 impl Get {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let database = folder::open(globals)?;
+        if let Some(tree) = &self.tree {
+            let outcome = self.original(&*database.existing_tree(tree)?, out)?;
+            database.close()?;
+            return Ok(outcome);
+        }
         let collection = database.existing_collection(&self.collection)?;
         let mut records = Vec::new();
         let mut outcome = Outcome::Done;
@@ -49,6 +90,46 @@ impl Get {
         out.flush()?;
         database.close()?;
         Ok(outcome)
+    }
+}
+
+impl Get {
+    /// The bytes of a file in a tree, or with `--json` what is known of it.
+    fn original(&self, tree: &Files, out: &mut Out) -> Result<Outcome, Failure> {
+        let [path] = &self.ids[..] else {
+            return Err(Error::invalid("with --tree, give one path").into());
+        };
+        let (path, as_of) = (inside(path), self.as_of.as_deref());
+        let entry = existing(tree, as_of, path)?;
+        if self.json {
+            output::json(out, &entry)?;
+            out.flush()?;
+            return Ok(Outcome::Done);
+        }
+        let (mut at, end) = match self.range {
+            None => (0, entry.bytes),
+            Some(ByteRange::From(from, to)) => (from, to.map_or(entry.bytes, |to| to.saturating_add(1).min(entry.bytes))),
+            Some(ByteRange::Last(count)) => (entry.bytes.saturating_sub(count), entry.bytes),
+        };
+        let mut file = match &self.output {
+            Some(path) => Some((path, File::create(path).map_err(|error| Error::io(path, &error))?)),
+            None => None,
+        };
+        // Even of an empty range: a folder or a link is refused.
+        loop {
+            let limit = end.saturating_sub(at).min(READ_BYTES_MAX as u64) as usize;
+            let part = tree.read(as_of, path, at, limit)?.filter(|part| part.entry.content == entry.content);
+            let changed = || Error::new(ErrorKind::Conflict, format!("{path:?} changed while it was read; try again"));
+            let part = part.ok_or_else(changed)?;
+            match &mut file {
+                Some((path, file)) => file.write_all(&part.bytes).map_err(|error| Error::io(path, &error))?,
+                None => output::raw(out, &part.bytes)?,
+            }
+            at += part.bytes.len() as u64;
+            if at >= end || part.bytes.is_empty() {
+                return Ok(Outcome::Done);
+            }
+        }
     }
 }
 
@@ -97,5 +178,18 @@ impl<'a> RecordJson<'a> {
             vector: record.vector.as_deref(),
             vectors: &record.vectors,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_http() {
+        assert_eq!(parse_range("0-9"), Ok(ByteRange::From(0, Some(9))));
+        assert_eq!(parse_range("5-"), Ok(ByteRange::From(5, None)));
+        assert_eq!(parse_range("-3"), Ok(ByteRange::Last(3)));
+        assert!(["", "-", "9-1", "x-1", "5"].iter().all(|text| parse_range(text).is_err()));
     }
 }

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use nuthatch_link::{CollectionInfo, Database, FileInfo, VectorFieldInfo, format_datetime};
+use nuthatch_link::{CollectionInfo, Database, EntryKind, Error, FileInfo, Files, VectorFieldInfo, format_datetime};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, Out, SOURCE, plain};
+use crate::tree_at::{inside, time_of_us};
 use crate::units::{bytes, count, thousands};
 use crate::{folder, paths};
 
@@ -24,6 +25,12 @@ pub struct Ls {
     /// List the collections instead
     #[arg(long, conflicts_with = "prefix")]
     collections: bool,
+    /// List what this tree has instead: PREFIX is a path in it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["collections", "collection"])]
+    tree: Option<String>,
+    /// The tree as it was: the name of a snapshot, a sequence or a time
+    #[arg(long, value_name = "AS_OF", requires = "tree")]
+    as_of: Option<String>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
@@ -32,9 +39,10 @@ pub struct Ls {
 impl Ls {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let database = folder::open(globals)?;
-        let found = match self.collections {
-            true => self.collections(&database, out)?,
-            false => self.files(&database, out)?,
+        let found = match (&self.tree, self.collections) {
+            (Some(tree), _) => self.tree(&*database.existing_tree(tree)?, out)?,
+            (None, true) => self.collections(&database, out)?,
+            (None, false) => self.files(&database, out)?,
         };
         out.flush()?;
         database.close()?;
@@ -70,6 +78,37 @@ impl Ls {
             false => format!("{}, {}.", count(files.len() as u64, "file"), count(passages, "passage")),
         });
         Ok(!files.is_empty())
+    }
+
+    fn tree(&self, tree: &Files, out: &mut Out) -> Result<bool, Failure> {
+        let below = match &self.prefix {
+            Some(path) => path.to_str().ok_or_else(|| Error::invalid("paths in a tree are UTF-8"))?,
+            None => "",
+        };
+        let (mut entries, mut shown) = (Vec::new(), 0);
+        tree.each_entry(self.as_of.as_deref(), inside(below), |entry| {
+            match self.json {
+                true => entries.push(entry),
+                false => writeln!(
+                    out,
+                    "{:04o}  {:>9}  {DIM}{}{DIM:#}  {SOURCE}{}{SOURCE:#}{}",
+                    entry.mode,
+                    if entry.kind == EntryKind::File { bytes(entry.bytes) } else { format!("{:?}", entry.kind).to_lowercase() },
+                    time_of_us(entry.modified_ns.div_euclid(1_000)),
+                    plain(&entry.path),
+                    entry.target.as_ref().map_or(String::new(), |target| format!(" -> {}", plain(target)))
+                )
+                .inspect(|()| shown += 1)?,
+            }
+            Ok::<(), Failure>(())
+        })?;
+        if self.json {
+            output::json(out, &entries)?;
+            return Ok(!entries.is_empty());
+        }
+        out.flush()?;
+        output::note(&format!("{}.", count(shown, "entry")));
+        Ok(shown > 0)
     }
 
     fn collections(&self, database: &Database, out: &mut Out) -> Result<bool, Failure> {

@@ -5,14 +5,18 @@ pub mod audit;
 pub mod backup;
 pub mod completions;
 pub mod config;
+pub mod diff;
 pub mod doctor;
 pub mod embed;
+pub mod erase;
 pub mod export;
 pub mod get;
 pub mod graph;
+pub mod grep;
 pub mod import;
 pub mod key;
 pub mod kv;
+pub mod log;
 pub mod ls;
 pub mod mcp;
 pub mod migrate;
@@ -21,11 +25,14 @@ pub mod named;
 pub mod optimize;
 pub mod reclaim;
 pub mod restore;
+pub mod restore_files;
 pub mod rm;
 pub mod search;
 pub mod serve;
+pub mod snapshot;
 pub mod stats;
 pub mod tenant;
+pub mod tree;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, Outcome};
@@ -40,6 +47,13 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Named(asked) => asked.run(globals, out),
         Command::Kv(args) => args.run(globals, out),
         Command::Graph(args) => args.run(globals, out),
+        Command::Tree(args) => args.run(globals, out),
+        Command::Snapshot(args) => args.run(globals, out),
+        Command::Log(args) => args.run(globals, out),
+        Command::Diff(args) => args.run(globals, out),
+        Command::Grep(args) => args.run(globals, out),
+        Command::RestoreFiles(args) => args.run(globals, out),
+        Command::Erase(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
         Command::Tenant(args) => args.run(globals, out),

@@ -12,6 +12,7 @@ use crate::audit::AuditedAction;
 use crate::commands::{get, reclaim};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out, plain};
+use crate::tree_at::inside;
 use crate::units::count;
 use crate::{folder, paths};
 
@@ -39,6 +40,9 @@ pub struct Rm {
     /// The collection to remove from
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
+    /// Remove from this tree instead: targets are paths in it, whose versions stay (`erase` removes those)
+    #[arg(long, value_name = "NAME", requires = "targets", conflicts_with_all = ["collection", "reclaim", "filter", "prefix", "all"])]
+    tree: Option<String>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -66,6 +70,16 @@ impl Rm {
             .into());
         }
         let database = folder::open_to_write(globals)?;
+        if let Some(name) = &self.tree {
+            let tree = database.existing_tree(name)?;
+            let removed = self.targets.iter().map(|path| tree.remove(inside(path))).sum::<EngineResult<u64>>()?;
+            database.close()?;
+            match self.json {
+                true => output::json(out, &serde_json::json!({ "removed": removed }))?,
+                false => writeln!(out, "Removed {} from {}; versions stay.", count(removed, "path"), plain(name))?,
+            }
+            return Ok(if removed == 0 { Outcome::NothingFound } else { Outcome::Done });
+        }
         let collection = database.existing_collection(&self.collection)?;
         let before = collection.len()?;
         let mut removed = Removed::default();

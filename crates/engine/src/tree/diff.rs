@@ -1,6 +1,5 @@
 //! What changed between two states of trees.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -113,26 +112,41 @@ fn by_log(rows: &dyn Rows, ask: &DiffTrees, from: u64, to: u64) -> Result<Vec<Tr
 
 /// Of any two states: both are gone through.
 fn by_listing(rows: &dyn Rows, ask: &DiffTrees, from: Moment, to: Moment) -> Result<Vec<TreeChange>> {
-    let mut earlier = Vec::new();
-    read::visit(rows, &ask.from.tree, from, &ask.below, None, &mut |entry| {
-        earlier.push(entry);
-        check_count(earlier.len()).map(|()| true)
-    })?;
+    let listed = |tree: &str, moment| {
+        let mut entries = Vec::new();
+        read::visit(rows, tree, moment, &ask.below, None, &mut |entry| {
+            entries.push(entry);
+            check_count(entries.len()).map(|()| true)
+        })?;
+        Ok::<_, Error>(entries)
+    };
+    Ok(between(listed(&ask.from.tree, from)?, listed(&ask.to.tree, to)?))
+}
+
+/// The differences between two lists of entries, each in the order of the bytes of their paths, joined with their renames if
+/// that is wanted: what [`DiffTrees`] answers, for entries that come from elsewhere.
+pub fn differences(earlier: Vec<TreeEntry>, later: Vec<TreeEntry>, renames: bool) -> Vec<TreeChange> {
+    let changes = between(earlier, later);
+    let mut changes = if renames { with_renames(changes) } else { changes };
+    changes.sort_by(|one, other| one.path.cmp(&other.path));
+    changes
+}
+
+fn between(earlier: Vec<TreeEntry>, later: Vec<TreeEntry>) -> Vec<TreeChange> {
     let (mut changes, mut earlier) = (Vec::new(), earlier.into_iter().peekable());
-    read::visit(rows, &ask.to.tree, to, &ask.below, None, &mut |after| {
+    for after in later {
         while let Some(before) = earlier.next_if(|before| before.path < after.path) {
             changes.extend(change(Some(before), None));
         }
-        let before = earlier.next_if(|before| before.path.cmp(&after.path) == Ordering::Equal);
+        let before = earlier.next_if(|before| before.path == after.path);
         changes.extend(change(before, Some(after)));
-        check_count(changes.len()).map(|()| true)
-    })?;
+    }
     changes.extend(earlier.filter_map(|before| change(Some(before), None)));
-    Ok(changes)
+    changes
 }
 
 /// How two states of a path differ, if they do.
-pub(crate) fn change(before: Option<TreeEntry>, after: Option<TreeEntry>) -> Option<TreeChange> {
+fn change(before: Option<TreeEntry>, after: Option<TreeEntry>) -> Option<TreeChange> {
     let kind = match (&before, &after) {
         (None, None) => return None,
         (None, Some(_)) => ChangeKind::Added,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 pub use change::TreeErased;
 pub(crate) use diff::diff;
-pub use diff::{ChangeKind, DiffTrees, TreeChange};
+pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
 pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepPage, GrepTree};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};

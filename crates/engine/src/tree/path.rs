@@ -49,8 +49,13 @@ pub fn check_tree(name: &str) -> Result<()> {
     check_name("tree", name)
 }
 
+/// A name that could be taken for a sequence or a time would hide it.
 pub(crate) fn check_snapshot(name: &str) -> Result<()> {
-    check_name("snapshot of a tree", name)
+    check_name("snapshot of a tree", name)?;
+    if name.parse::<u64>().is_ok() || name.parse::<jiff::Timestamp>().is_ok() {
+        return Err(Error::invalid(format!("a snapshot cannot be called {name:?}, which is a sequence or a time")));
+    }
+    Ok(())
 }
 
 fn shown(path: &str) -> String {
