@@ -223,6 +223,36 @@ fn check_graph(db: &Database, note: &str) {
     assert_eq!(edges, wanted, "{note}");
 }
 
+/// Files of every way in which contents are kept, with versions and a snapshot.
+fn originals() -> Vec<(&'static str, Vec<u8>)> {
+    let noise = |bytes: usize| (0..bytes as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    vec![("inline", b"a few bytes".to_vec()), ("one chunk", noise(3_000)), ("deep/many chunks", noise(300_000))]
+}
+
+fn fill_tree(db: &Database) {
+    let tree = db.tree("originals").unwrap();
+    let put = |path: &str, what| PutFile { path: path.into(), mode: 0o640, modified_ns: 1_700_000_000_123_456_789, what };
+    let files = originals().into_iter().map(|(path, bytes)| put(path, PutWhat::File(bytes)));
+    let others = [put("folder", PutWhat::Folder), put("link", PutWhat::Link("one chunk".into()))];
+    tree.put(PutFiles { files: files.chain(others).collect(), ..PutFiles::default() }).unwrap();
+    tree.name_snapshot("v1").unwrap();
+    let files = vec![put("inline", PutWhat::File(b"others".to_vec()))];
+    tree.put(PutFiles { files, gone: vec!["link".into()], ..PutFiles::default() }).unwrap();
+    tree.set_retention(Retention { versions: Some(3), seconds: None }).unwrap();
+}
+
+fn check_tree(db: &Database, note: &str) {
+    let tree = db.existing_tree("originals").unwrap();
+    for (path, bytes) in originals() {
+        let found = tree.read(Some("v1"), path, 0, READ_BYTES_MAX).unwrap().unwrap();
+        assert_eq!((found.bytes, found.entry.mode), (bytes, 0o640), "{note}: {path}");
+    }
+    assert_eq!(tree.read(None, "inline", 0, 100).unwrap().unwrap().bytes, b"others", "{note}");
+    assert_eq!(tree.versions("link").unwrap().len(), 2, "{note}");
+    assert_eq!(tree.info().unwrap().retention, Retention { versions: Some(3), seconds: None }, "{note}");
+    assert_eq!(tree.check(true).unwrap().findings, Vec::<String>::new(), "{note}");
+}
+
 /// Removes the fixture of this format and makes it anew.
 #[test]
 #[ignore = "run by `make compat-fixture`, when the format changes"]
@@ -232,9 +262,11 @@ fn make_the_fixture() {
     fill(&db);
     fill_fields(&db);
     fill_graph(&db);
+    fill_tree(&db);
     check(&db, "as made");
     check_fields(&db, "as made");
     check_graph(&db, "as made");
+    check_tree(&db, "as made");
     db.close().unwrap();
     let target = fixtures().join(format!("format-{FORMAT_VERSION}"));
     if target.exists() {
@@ -272,6 +304,10 @@ fn folders_of_every_format_open_and_answer() {
             fill_graph(&db);
         }
         check_graph(&db, &name);
+        if name.as_str() < "format-4" {
+            fill_tree(&db);
+        }
+        check_tree(&db, &name);
         // They can be written as well, merged, migrated, and opened again.
         let notes = db.existing_collection("of-f32").unwrap();
         notes.upsert(vec![expected(12, Element::F32)]).unwrap();
@@ -283,6 +319,7 @@ fn folders_of_every_format_open_and_answer() {
         check(&db, &name);
         check_fields(&db, &name);
         check_graph(&db, &name);
+        check_tree(&db, &name);
         assert!(db.doctor().unwrap().is_well(), "{name}");
         assert!(db.migration().unwrap().steps.is_empty(), "{name}");
     }
