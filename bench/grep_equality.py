@@ -1,17 +1,17 @@
-"""Does nuthatch-grep print what ripgrep prints? `python -m bench.grep_equality`
+"""Does `nuthatch grep` print what ripgrep prints? `python -m bench.grep_equality`
 
-Question: are output and exit status of our search those of ripgrep 15 in the same folder, byte for byte?
-Data: a folder made here of odd texts (line ends, encodings, NUL, invalid UTF-8, no last line end, long lines, 10 MB), and a copy of crates/*/src.
+Question: are output and exit status of `nuthatch grep` those of ripgrep 15 in the same folder, byte for byte?
+Data: a folder made here of odd texts (line ends, encodings, NUL, invalid UTF-8, no last line end, long lines, 10 MB), and a copy of crates/*/src,
+stored in a tree by `nuthatch add --tree`.
 Seed: --seed, for the texts and for the combinations of flags.
 Command: python -m bench.grep_equality, with `rg` 15 on the PATH (`cargo install ripgrep --version ^15`) and after
-`cargo build --release -p nuthatch-grep --example grep` (`make env`).
+`cargo build --release` (`make env`).
 
-Each pattern runs with each flag, then random patterns with one to five random flags. Elapsed times are replaced before outputs are compared. With
---json, the lines as values (`Grep::search_lines`) are compared with ripgrep's messages, too. The exit status is 1 when anything differs.
+Each pattern runs with each flag, then random patterns with one to five random flags. Elapsed times are replaced before outputs are compared.
+The exit status is 1 when anything differs.
 """
 
 import argparse
-import base64
 import json
 import os
 import random
@@ -20,10 +20,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "grep"
+NUTHATCH = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "nuthatch"
 ALWAYS = ["--no-config", "--sort=path", "--hidden", "--no-ignore", "--color=never"]
 TIMES = [
     (re.compile(rb'\{"human":"[0-9.]+s","nanos":\d+,"secs":\d+\}'), b"TIME"),
@@ -31,16 +32,19 @@ TIMES = [
     (re.compile(rb"[0-9.]+ seconds "), b"TIME seconds "),
 ]
 SHOWN = 12
+Ran = subprocess.CompletedProcess[bytes]
 PANICKED = 101
 
 PATTERNS = """
 the|Sheet|fn|TODO|zzzz_nowhere|e|^$|^|$|.|.*|x*|\\bfn\\b|\\w+|\\w{5,8}\\b|[A-Z]\\w+Error|^\\s+let (mut )?\\w+|fn (\\w+)\\(|(?i)kelvin|k|s
 \\d+|\\d{3,}|[0-9a-f]{8}|größe|GRÖSSE|straße|İstanbul|ſ|K|é|é|日本|\\p{Greek}+|\\p{Lu}|\\p{Emoji}|👩‍👩‍👧|[^\\x00-\\x7f]|\\u{2028}|\\r|\\r$|\\t
 one\\r?$|two$|^three|end\\.$|last line|no newline at end|\\xff|(?-u:\\xff)|(?-u:[\\x80-\\xff]+)|needle|needle.*haystack|a|b.c|(a|b)+c|foo|bar|foo|word
-foo.bar|\\Afn|fn\\z|(?m)^use|(?s)a.b|use [^;]+;|//.*$|/\\*|".*"|'[^']'|self\\.\\w+|->|\\(|\\)\\s*\\{|=>|::|#\\[|.{80,}|^.{0,3}$|(foo|foobar)|\\B|\\b|(|[|a{5|\\1|(?=a)
+foo.bar|\\Afn|fn\\z|(?m)^use|(?s)a.b|use [^;]+;|//.*$|/\\*|".*"|'[^']'|self\\.\\w+|->|\\(|\\)\\s*\\{|=>|::|#\\[|.{80,}
+^.{0,3}$|(foo|foobar)|\\B|\\b|(|[|a{5|\\1|(?=a)
 """.replace("\n", "|")
 # Those with a bar of their own, or a line's end.
-MORE = ["foo|bar", "(?P<first>\\w+) (?P<second>\\w+)", "struct \\w+ \\{\\n", "\\n\\n", "one\\ntwo", "a\\nb", "}\\n*fn", "(?s)fn .{0,80}\\}", "\\s+", "\\n", "\\x00", "",
+MORE = ["foo|bar", "(?P<first>\\w+) (?P<second>\\w+)", "struct \\w+ \\{\\n", "\\n\\n", "one\\ntwo", "a\\nb", "}\\n*fn", "(?s)fn .{0,80}\\}",
+        "\\s+", "\\n", "\\x00", "",
         "pub(crate)", "Vec<u8>", "[", "a.c", "-v", "!", "*", "\\", "ΣΑΣ", "ς", "İ", "ı", "ǆ", "ﬀ"]  # fmt: skip
 
 FLAGS: list[tuple[list[str], dict[str, object]]] = [
@@ -123,21 +127,29 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="make the folder here, and leave it")
     asked = parser.parse_args()
     rg = shutil.which("rg")
-    if rg is None or not EXAMPLE.exists():
-        sys.exit(f"needs rg on the PATH and {EXAMPLE}: see the head of {__file__}")
+    if rg is None or not NUTHATCH.exists():
+        sys.exit(f"needs rg on the PATH and {NUTHATCH}: see the head of {__file__}")
     print(subprocess.run([rg, "--version"], capture_output=True, text=True).stdout.splitlines()[0])
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.keep or Path(temporary) / "corpus"
         chance = random.Random(asked.seed)
         make(folder, chance)
-        different = compare(folder / "small", rg, [*([] if asked.only else each_with_each()), *combinations(chance, asked.random)])
+        different = compare(
+            folder / "small", rg, [*([] if asked.only else each_with_each()), *combinations(chance, asked.random)]
+        )
         different |= compare(folder / "large", rg, [*each_flag(chance), *combinations(chance, asked.random // 20)])
         sys.exit(different)
 
 
-def compare(folder: Path, rg: str, cases: list[tuple[list[str], dict[str, object]]]) -> bool:
-    ours = subprocess.Popen([EXAMPLE, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    counts = {"different": 0, "with output": 0, "refused by both": 0, "lines as values": 0, "panics of ripgrep": 0}
+def compare(folder: Path, rg: str, cases: Iterable[tuple[list[str], dict[str, object]]]) -> bool:
+    data = folder.with_name(f"{folder.name}-data")
+    tree = [NUTHATCH, "--data-dir", data]
+    subprocess.run(
+        [*tree, "add", folder, "--tree", "t", "--no-passages", "--hidden", "--no-ignore"],
+        check=True,
+        capture_output=True,
+    )
+    counts = {"different": 0, "with output": 0, "refused by both": 0, "panics of ripgrep": 0}
     seen = set()
     for flags, request in cases:
         key = json.dumps(request, sort_keys=True)
@@ -148,106 +160,45 @@ def compare(folder: Path, rg: str, cases: list[tuple[list[str], dict[str, object
         if peer.returncode == PANICKED:
             counts["panics of ripgrep"] += 1
             continue
-        status, out = ask(ours, "", request)
-        problem = difference(request, status, out, peer)
+        ours = subprocess.run([*tree, "grep", "--tree", "t", *flags], stdin=subprocess.DEVNULL, capture_output=True)
         counts["with output"] += bool(peer.stdout)
-        counts["refused by both"] += status == 2 and peer.returncode == 2
-        if problem is None and request.get("output") == "json" and not request.get("quiet") and status != 2:
-            counts["lines as values"] += 1
-            problem = different_lines(ask(ours, "lines ", request | {"max_columns": None})[1], peer.stdout)
-        if problem:
+        counts["refused by both"] += ours.returncode == 2 and peer.returncode == 2
+        if problem := difference(request, ours, peer):
             counts["different"] += 1
             if counts["different"] <= SHOWN:
-                print("rg", *flags, "\n ", json.dumps(request), "\n ", problem, flush=True)
-    ours.stdin.close()
-    ours.wait()
+                print("rg", *flags, "\n ", problem, flush=True)
     print(f"{folder.name}: {len(seen)} searches", *(f"{number} {what}" for what, number in counts.items()), sep=", ")
     return counts["different"] > 0
 
 
-def ask(ours: subprocess.Popen[bytes], how: str, request: dict[str, object]) -> tuple[int, bytes]:
-    ours.stdin.write((how + json.dumps(request) + "\n").encode())
-    ours.stdin.flush()
-    status, length = ours.stdout.readline().split()
-    return int(status), ours.stdout.read(int(length))
-
-
-def difference(request: dict[str, object], status: int, out: bytes, peer: subprocess.CompletedProcess[bytes]) -> str | None:
+def difference(request: dict[str, object], ours: Ran, peer: Ran) -> str | None:
     # Where globs leave nothing to search, ripgrep says so and has an error. With -m0 it does not look at the patterns.
-    if status == 2 and peer.returncode == 1 and request.get("max_count") == 0:
+    if ours.returncode == 2 and peer.returncode == 1 and request.get("max_count") == 0:
         return None
-    if status != peer.returncode and not (status == 1 and peer.stderr.startswith(b"rg: No files were searched")):
-        return f"status {status} instead of {peer.returncode}: {out[:300]!r} / {peer.stderr[:300]!r}"
-    if status == 2:
+    if ours.returncode != peer.returncode and not (
+        ours.returncode == 1 and peer.stderr.startswith(b"rg: No files were searched")
+    ):
+        return f"status {ours.returncode} instead of {peer.returncode}: {ours.stderr[:300]!r} / {peer.stderr[:300]!r}"
+    if ours.returncode == 2:
         # The first paragraph is the regex library's; what to do about it is worded by each.
-        ours, theirs = out.split(b"\n\n")[0].strip(), peer.stderr.removeprefix(b"rg: ").split(b"\n\n")[0].strip()
-        return None if ours == theirs else f"message {ours!r} instead of {theirs!r}"
-    ours, theirs = out, peer.stdout
-    if ours != theirs:
-        ours, theirs = without_times(out), without_times(peer.stdout)
-    if ours == theirs:
+        said, theirs = (
+            ran.stderr.removeprefix(start).split(b"\n\n")[0].strip()
+            for ran, start in ((ours, b"error: "), (peer, b"rg: "))
+        )
+        return None if said == theirs else f"message {said!r} instead of {theirs!r}"
+    out, theirs = ours.stdout, peer.stdout
+    if out != theirs:
+        out, theirs = without_times(out), without_times(theirs)
+    if out == theirs:
         return None
-    at = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
-    return f"{len(ours)} bytes instead of {len(theirs)}, from {at}: {ours[max(0, at - 60) : at + 60]!r} / {theirs[max(0, at - 60) : at + 60]!r}"
+    at = next((i for i, (a, b) in enumerate(zip(out, theirs, strict=False)) if a != b), min(len(out), len(theirs)))
+    return f"{len(out)} bytes instead of {len(theirs)}, from {at}: {out[max(0, at - 60) : at + 60]!r} / {theirs[max(0, at - 60) : at + 60]!r}"
 
 
 def without_times(out: bytes) -> bytes:
     for pattern, instead in TIMES:
         out = pattern.sub(instead, out)
     return out
-
-
-def different_lines(values: bytes, messages: bytes) -> str | None:
-    """Whether the lines as values are those of the messages. Texts and spans only where ripgrep could give text."""
-    theirs: dict[str, list[object]] = {}
-    for message in map(json.loads, messages.splitlines()):
-        if message["type"] in ("match", "context"):
-            data = message["data"]
-            theirs.setdefault(data["path"]["text"], []).append(
-                (
-                    data["line_number"],  # None with -N
-                    data["absolute_offset"],
-                    message["type"] == "context",
-                    comparable(data["lines"].get("text")),
-                    # Of an inverted search, ripgrep names what matches in the context.
-                    len(data["submatches"]) if message["type"] == "match" else 0,
-                    text_of(data["submatches"]) if message["type"] == "match" else [],
-                )
-            )
-    ours: dict[str, list[object]] = {}
-    for path, found in json.loads(values).items():
-        peers = theirs.get(path, [])
-        for number, line in enumerate(found["lines"]):
-            known = number < len(peers) and peers[number][3] is not None
-            encoded = line["text"].encode()
-            spans = [encoded[span["start"] : span["end"]].decode() for span in line["matches"]]
-            # A match of the line's end alone is no text of the line.
-            spans = [span.rstrip("\r\n\0") for span in spans]
-            ours.setdefault(path, []).append(
-                (line["number"] if peers[number][0] else None, line["offset"], line["context"], comparable(line["text"]) if known else None, len(spans), spans if known else peers[number][5])
-                if number < len(peers)
-                else line
-            )
-    if ours == theirs:
-        return None
-    for path in sorted({*ours, *theirs}):
-        for a, b in zip(ours.get(path, []), theirs.get(path, []), strict=False):
-            if a != b:
-                return f"lines of {path}: {a!r:.300} instead of {b!r:.300}"
-        if len(ours.get(path, [])) != len(theirs.get(path, [])):
-            return f"lines of {path}: {len(ours.get(path, []))} instead of {len(theirs.get(path, []))}"
-    return "lines differ"
-
-
-def comparable(text: str | None) -> str | None:
-    return None if text is None else text.rstrip("\r\n\0")
-
-
-def text_of(submatches: list[dict[str, dict[str, str]]]) -> list[str]:
-    def of(match: dict[str, str]) -> str:
-        return match["text"] if "text" in match else base64.b64decode(match["bytes"]).decode(errors="replace")
-
-    return [of(one["match"]).rstrip("\r\n\0") for one in submatches]
 
 
 def each_with_each():
@@ -277,7 +228,12 @@ def joined(pattern: str, parts):
     flags, request = [], {}
     for more, fields in parts:
         clash = any(name in request and name not in LISTS for name in fields)
-        if clash or ({"word", "line_regexp"} <= {*request, *fields}) or ({"ignore_case", "smart_case"} <= {*request, *fields}) or excluded({*request, *fields}):
+        if (
+            clash
+            or ({"word", "line_regexp"} <= {*request, *fields})
+            or ({"ignore_case", "smart_case"} <= {*request, *fields})
+            or excluded({*request, *fields})
+        ):
             continue
         flags += more
         for name, value in fields.items():
@@ -289,7 +245,9 @@ def joined(pattern: str, parts):
 def excluded(names: set[str]) -> bool:
     """Pairs of which ripgrep heeds the later: the command that reads the flags decides, not the search."""
     return (
-        {"types", "types_not"} <= names
+        {"word", "line_regexp"} <= names
+        or {"ignore_case", "smart_case"} <= names
+        or {"types", "types_not"} <= names
         or {"passthru", "before_context"} <= names
         or {"passthru", "after_context"} <= names
         or {"text", "binary"} <= names
@@ -299,15 +257,17 @@ def excluded(names: set[str]) -> bool:
 
 
 def order(flags: list[str]) -> list[str]:
-    return [flag for at, flag in enumerate(flags) if flag != "second" and not (flag == "-e" and flags[at + 1] == "second")]
+    return [
+        flag for at, flag in enumerate(flags) if flag != "second" and not (flag == "-e" and flags[at + 1] == "second")
+    ]
 
 
 def second(flags: list[str]) -> list[str]:
     return ["-e", "second"] if "second" in flags else []
 
 
-WORDS = """the of and fn let foo bar foobar word Word needle haystack Kelvin kelvin second one two three TODO error größe GRÖSSE straße STRASSE İstanbul
-istanbul ſtraße Kelvin é é 日本語 Ελλάδα ΣΑΣ σας 👩‍👩‍👧 x y zz 42 007 1234 deadbeef a b c abc b.c foo.bar end.""".split()
+WORDS = """the of and fn let foo bar foobar word Word needle haystack Kelvin kelvin second one two three TODO error größe GRÖSSE straße
+STRASSE İstanbul istanbul ſtraße Kelvin é é 日本語 Ελλάδα ΣΑΣ σας 👩‍👩‍👧 x y zz 42 007 1234 deadbeef a b c abc b.c foo.bar end.""".split()
 
 
 def make(root: Path, chance: random.Random) -> None:
@@ -335,7 +295,9 @@ def make(root: Path, chance: random.Random) -> None:
         "utf16-unmarked.txt": "\n".join(lines[:20]).encode("utf-16-le"),
         "utf16-nul.txt": b"\xff\xfe" + "the\0one\nfoo two\n".encode("utf-16-le"),
         "latin1.txt": "größe\nstraße the é\nfoo \xff bar\n".encode("latin-1"),
-        "invalid.txt": b"the \xc3\x28 one\n\xff\xfe\xfd foo\nword \xed\xa0\x80 end.\n" + bytes(range(1, 256)) + b"\nneedle\n",
+        "invalid.txt": b"the \xc3\x28 one\n\xff\xfe\xfd foo\nword \xed\xa0\x80 end.\n"
+        + bytes(range(1, 256))
+        + b"\nneedle\n",
         "nul-first.bin": b"\0the one\nfoo\n",
         "nul-early.bin": "\n".join(lines[:9]).encode() + b"\nthe \0 foo needle\n" + "\n".join(lines[9:30]).encode(),
         "nul-60k.bin": filler(chance, 60_000) + b"the \0 needle\nfoo\n" + filler(chance, 20_000),
@@ -357,7 +319,18 @@ def make(root: Path, chance: random.Random) -> None:
     }
     for name, content in odd_files.items():
         (odd / name).write_bytes(content)
-    for name in ("a/x.txt", "a-b/x.txt", "a.b/x.txt", "a/b/c/d.rs", "a/B.txt", "a/_.txt", "a0", "Z/z.txt", "é/y.txt", ".dot/inside.txt"):
+    for name in (
+        "a/x.txt",
+        "a-b/x.txt",
+        "a.b/x.txt",
+        "a/b/c/d.rs",
+        "a/B.txt",
+        "a/_.txt",
+        "a0",
+        "Z/z.txt",
+        "é/y.txt",
+        ".dot/inside.txt",
+    ):
         (folder / "names" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "names" / name).write_bytes(b"the foo\nword second\n")
     large = root / "large"

@@ -193,12 +193,24 @@ impl Grep {
     ///
     /// # Errors
     /// As [`search`](Self::search).
-    pub fn search_apart(&mut self, path: &str, content: impl Read) -> Result<Apart, GrepError> {
+    pub fn search_apart(&mut self, path: &str, content: &[u8]) -> Result<Apart, GrepError> {
+        self.apart(path, Content::Slice::<&[u8]>(content))
+    }
+
+    /// The same for a content that is read as the search goes on.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search), and those of reading.
+    pub fn search_stream(&mut self, path: &str, content: impl Read) -> Result<Apart, GrepError> {
+        self.apart(path, Content::Stream(content))
+    }
+
+    fn apart<R: Read>(&mut self, path: &str, content: Content<'_, R>) -> Result<Apart, GrepError> {
         if let Some(stats) = &mut self.stats {
             *stats = Stats::new();
         }
         let mut out = Vec::new();
-        let found = self.search_content(path, Content::Stream(content), &mut out)?;
+        let found = self.search_content(path, content, &mut out)?;
         Ok(Apart { out, found, counts: self.progress() })
     }
 

@@ -68,8 +68,8 @@ pub(crate) enum Content<'c, R> {
 
 /// Searches as ripgrep searches a file of a folder: through a buffer, line by line, unless a match may span lines.
 ///
-/// A slice could be searched in place. But there the library looks for NUL in the first 64 KiB and in matching lines
-/// alone, so that a NUL further on would not end the search where it does in a file.
+/// A slice without a NUL is searched in place. In another one the library would look for NUL in the first 64 KiB and in
+/// matching lines alone, so that one further on would not end the search where it does in a file.
 ///
 /// The library has assertions that rare combinations fail: ripgrep 15.2 panics at `-Uvx -A1 -m2 '\s'` over blank lines. What
 /// a searcher and a printer keep is reset when the next search begins, so such a panic is caught and only ends this one.
@@ -83,7 +83,9 @@ where
     S: Sink<Error = io::Error>,
 {
     let search = AssertUnwindSafe(|| match content {
-        Content::Slice(content) if searcher.multi_line_with_matcher(matcher) => {
+        Content::Slice(content)
+            if searcher.multi_line_with_matcher(matcher) || memchr::memchr(0, content).is_none() =>
+        {
             searcher.search_slice(matcher, content, sink)
         }
         Content::Slice(content) => searcher.search_reader(matcher, content, sink),

@@ -231,7 +231,8 @@ fn originals() -> Vec<(&'static str, Vec<u8>)> {
 
 fn fill_tree(db: &Database) {
     let tree = db.tree("originals").unwrap();
-    let put = |path: &str, what| PutFile { path: path.into(), mode: 0o640, modified_ns: 1_700_000_000_123_456_789, what };
+    let put =
+        |path: &str, what| PutFile { path: path.into(), mode: 0o640, modified_ns: 1_700_000_000_123_456_789, what };
     let files = originals().into_iter().map(|(path, bytes)| put(path, PutWhat::File(bytes)));
     let others = [put("folder", PutWhat::Folder), put("link", PutWhat::Link("one chunk".into()))];
     tree.put(PutFiles { files: files.chain(others).collect(), ..PutFiles::default() }).unwrap();

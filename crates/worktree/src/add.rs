@@ -127,10 +127,16 @@ pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
             }
         }
         if is_folder && !keep_missing && !added.cancelled {
-            let unread: Vec<String> =
-                added.skipped.iter().filter_map(|skipped| name_below(root, &skipped.path)).map(|name| inside(&name)).collect();
+            let unread: Vec<String> = added
+                .skipped
+                .iter()
+                .filter_map(|skipped| name_below(root, &skipped.path))
+                .map(|name| inside(&name))
+                .collect();
             let is_unread = |name: &str| {
-                unread.iter().any(|place| name.strip_prefix(&**place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+                unread.iter().any(|place| {
+                    name.strip_prefix(&**place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
             };
             let mut gone: Vec<String> = known.into_keys().filter(|name| *name != below && !is_unread(name)).collect();
             gone.sort_unstable();

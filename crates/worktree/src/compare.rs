@@ -61,8 +61,7 @@ fn content(on_disk: &OnDisk, known: Option<&TreeEntry>) -> io::Result<Option<Con
     if on_disk.kind != EntryKind::File {
         return Ok(None);
     }
-    let looks_same =
-        |known: &&TreeEntry| (known.bytes, known.modified_ns) == (on_disk.bytes, on_disk.modified_ns);
+    let looks_same = |known: &&TreeEntry| (known.bytes, known.modified_ns) == (on_disk.bytes, on_disk.modified_ns);
     if let Some(id) = known.filter(looks_same).and_then(|known| known.content) {
         return Ok(Some(id));
     }

@@ -59,10 +59,8 @@ pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 pub(crate) fn link(target: &str, at: &Path, modified_ns: i64) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
     std::os::unix::fs::symlink(target, at)?;
-    let modified = Timespec {
-        tv_sec: modified_ns.div_euclid(1_000_000_000),
-        tv_nsec: modified_ns.rem_euclid(1_000_000_000),
-    };
+    let modified =
+        Timespec { tv_sec: modified_ns.div_euclid(1_000_000_000), tv_nsec: modified_ns.rem_euclid(1_000_000_000) };
     let times = Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: modified };
     Ok(utimensat(CWD, at, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }

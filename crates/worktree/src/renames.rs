@@ -35,7 +35,8 @@ pub fn with_similar(changes: Vec<TreeChange>, before: Side<'_>, after: Side<'_>)
             if old.bytes.min(new.bytes) * 100 < old.bytes.max(new.bytes) * ALIKE_MIN {
                 continue;
             }
-            let common: u64 = old.lines.iter().map(|(line, bytes)| new.lines.get(line).map_or(0, |own| *own.min(bytes))).sum();
+            let common: u64 =
+                old.lines.iter().map(|(line, bytes)| new.lines.get(line).map_or(0, |own| *own.min(bytes))).sum();
             let alike = common * 100 / old.bytes.max(new.bytes);
             if alike >= ALIKE_MIN {
                 pairs.push((alike, old.change, new.change));
@@ -77,7 +78,8 @@ fn read(changes: &[TreeChange], kind: ChangeKind, side: &Side<'_>) -> Result<Vec
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let hash = blake3::hash(line);
             let (first, _) = hash.as_bytes().split_at(8);
-            *lines.entry(first.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))).or_default() += line.len() as u64;
+            *lines.entry(first.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))).or_default() +=
+                line.len() as u64;
         }
         found.push(Lines { change: at, bytes: bytes.len() as u64, lines });
     }

@@ -201,7 +201,8 @@ impl Writing<'_> {
         while offset < entry.bytes {
             let part = self.files.read(self.as_of, &entry.path, offset, READ_BYTES_MAX)?;
             let part = part.filter(|part| part.entry.content == entry.content && !part.bytes.is_empty());
-            let part = part.ok_or_else(|| Error::new(ErrorKind::Conflict, "it changed while it was read; restore again"))?;
+            let part =
+                part.ok_or_else(|| Error::new(ErrorKind::Conflict, "it changed while it was read; restore again"))?;
             hasher.update(&part.bytes);
             file.write_all(&part.bytes).map_err(io)?;
             offset += part.bytes.len() as u64;

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use nuthatch_link::{ChangeKind, Database, DiffTrees, ErrorKind, Options, PutFile, PutFiles, PutWhat, Tree, TreeChange};
+use nuthatch_link::{
+    ChangeKind, Database, DiffTrees, ErrorKind, Options, PutFile, PutFiles, PutWhat, Tree, TreeChange,
+};
 use nuthatch_worktree::{AddOptions, Added, RestoreOptions, Side, Walk, add, compare, patch, restore, with_similar};
 
 fn database() -> Database {
@@ -113,7 +115,8 @@ fn a_folder_that_did_not_change_is_not_read_again() {
     filled(&folder);
     let tree = db.tree("t").unwrap();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-    for name in ["small.txt", "deep/er/large.bin", "run.sh", "ignored", ".gitignore", ".hidden", "deep/Ünïcode name"] {
+    for name in ["small.txt", "deep/er/large.bin", "run.sh", "ignored", ".gitignore", ".hidden", "deep/Ünïcode name"]
+    {
         fs::File::open(folder.join(name)).unwrap().set_modified(old).unwrap();
     }
     fs::File::open(folder.join("empty")).unwrap().set_modified(old).unwrap();
@@ -144,7 +147,8 @@ fn what_the_folder_has_no_longer_goes_and_keeps_its_versions() {
     // Below a path of the tree, the rest of the tree is nobody's business.
     add(&tree, &folder, AddOptions { below: "copy".into(), ..AddOptions::default() }).unwrap();
     assert!(tree.entry(None, "b").unwrap().is_some() && tree.entry(None, "copy/b").unwrap().is_some());
-    let file = add(&tree, &folder.join("b"), AddOptions { below: "copy/deep".into(), ..AddOptions::default() }).unwrap();
+    let file =
+        add(&tree, &folder.join("b"), AddOptions { below: "copy/deep".into(), ..AddOptions::default() }).unwrap();
     assert_eq!((file.added, file.gone), (1, 0));
     assert!(tree.entry(None, "copy/deep/b").unwrap().is_some());
 }
@@ -226,7 +230,8 @@ fn nothing_is_written_outside_of_the_target() {
     // A tree that no folder can hold: a link, and a file behind it.
     let link = PutWhat::Link(outside.to_str().unwrap().into());
     let put = |path: &str, what| PutFile { path: path.into(), mode: 0o644, modified_ns: 0, what };
-    let files = vec![put("a", link), put("a/planted", PutWhat::File(b"x".to_vec())), put("b", PutWhat::File(b"b".to_vec()))];
+    let files =
+        vec![put("a", link), put("a/planted", PutWhat::File(b"x".to_vec())), put("b", PutWhat::File(b"b".to_vec()))];
     tree.put(PutFiles { files, ..PutFiles::default() }).unwrap();
     let restored = restore(&tree, None, &to, &RestoreOptions::default()).unwrap();
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
@@ -274,11 +279,8 @@ fn patches_are_what_git_applies() {
     tree.name_snapshot("v2").unwrap();
 
     let found = changes(&tree, "v1", "v2");
-    let kinds: Vec<(ChangeKind, &str)> = found
-        .iter()
-        .filter(|change| change.path != "sub")
-        .map(|change| (change.kind, change.path.as_str()))
-        .collect();
+    let kinds: Vec<(ChangeKind, &str)> =
+        found.iter().filter(|change| change.path != "sub").map(|change| (change.kind, change.path.as_str())).collect();
     assert_eq!(
         kinds,
         [
@@ -323,7 +325,8 @@ fn a_tree_and_a_folder_are_compared_by_their_bytes() {
     fs::File::open(folder.join("run.sh")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     fs::write(folder.join("small.txt"), b"one\ntwo\nthreE\n").unwrap();
     fs::rename(folder.join("deep/er/large.bin"), folder.join("large.bin")).unwrap();
-    let kinds = |changes: &[TreeChange]| changes.iter().map(|change| (change.kind, change.path.clone())).collect::<Vec<_>>();
+    let kinds =
+        |changes: &[TreeChange]| changes.iter().map(|change| (change.kind, change.path.clone())).collect::<Vec<_>>();
     let (renamed, modified) = ((ChangeKind::Renamed, "large.bin".into()), (ChangeKind::Modified, "small.txt".into()));
     assert_eq!(kinds(&differing(true)), [renamed, modified.clone()]);
     assert_eq!(differing(false).len(), 3);

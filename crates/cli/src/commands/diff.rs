@@ -87,11 +87,17 @@ impl Diff {
         Ok(Outcome::Done)
     }
 
-    fn changes(&self, database: &Database, from: &Opened, to: &Opened) -> EngineResult<(Vec<TreeChange>, Vec<Skipped>)> {
+    fn changes(
+        &self,
+        database: &Database,
+        from: &Opened,
+        to: &Opened,
+    ) -> EngineResult<(Vec<TreeChange>, Vec<Skipped>)> {
         let (below, renames) = (inside(&self.below), !self.no_renames);
         let (changes, skipped) = match (from, to) {
             (Opened::Tree(files, earlier), Opened::Tree(other, later)) => {
-                let at = |files: &Files, as_of: &Option<String>| TreeAt { tree: files.name().into(), as_of: as_of.clone() };
+                let at =
+                    |files: &Files, as_of: &Option<String>| TreeAt { tree: files.name().into(), as_of: as_of.clone() };
                 let (from, to) = (at(files, earlier), at(other, later));
                 let ask = DiffTrees { from, to, below: below.into(), no_renames: self.no_renames };
                 (files.diff(ask)?, Vec::new())

@@ -40,7 +40,8 @@ pub struct Erase {
 impl Erase {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         if self.all && !self.yes {
-            let why = format!("--all erases tree {:?} with every version and snapshot; add --yes to confirm", self.tree);
+            let why =
+                format!("--all erases tree {:?} with every version and snapshot; add --yes to confirm", self.tree);
             return Err(Error::invalid(why).into());
         }
         let database = folder::open_to_write(globals)?;
@@ -64,7 +65,9 @@ impl Erase {
         )?;
         database.close()?;
         match self.json {
-            true => output::json(out, &json!({ "paths": erased.paths, "versions": erased.versions, "receipt": receipt }))?,
+            true => {
+                output::json(out, &json!({ "paths": erased.paths, "versions": erased.versions, "receipt": receipt }))?
+            }
             false => {
                 let (paths, versions) = (count(erased.paths, "path"), count(erased.versions, "version"));
                 writeln!(out, "Erased {paths}, {versions}.")?;

@@ -108,7 +108,9 @@ impl Get {
         }
         let (mut at, end) = match self.range {
             None => (0, entry.bytes),
-            Some(ByteRange::From(from, to)) => (from, to.map_or(entry.bytes, |to| to.saturating_add(1).min(entry.bytes))),
+            Some(ByteRange::From(from, to)) => {
+                (from, to.map_or(entry.bytes, |to| to.saturating_add(1).min(entry.bytes)))
+            }
             Some(ByteRange::Last(count)) => (entry.bytes.saturating_sub(count), entry.bytes),
         };
         let mut file = match &self.output {

@@ -234,7 +234,8 @@ impl Grep {
             () if self.json => GrepOutput::Json,
             () => GrepOutput::Lines,
         };
-        let (is_seen, asked) = (output::is_seen(), |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) });
+        let (is_seen, asked) =
+            (output::is_seen(), |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) });
         let of_terminal = |request: GrepRequest| if is_seen { request.for_terminal() } else { request };
         let request = of_terminal(GrepRequest {
             line_number: asked(self.line_number, self.no_line_number),

@@ -93,7 +93,11 @@ impl Ls {
                     out,
                     "{:04o}  {:>9}  {DIM}{}{DIM:#}  {SOURCE}{}{SOURCE:#}{}",
                     entry.mode,
-                    if entry.kind == EntryKind::File { bytes(entry.bytes) } else { format!("{:?}", entry.kind).to_lowercase() },
+                    if entry.kind == EntryKind::File {
+                        bytes(entry.bytes)
+                    } else {
+                        format!("{:?}", entry.kind).to_lowercase()
+                    },
                     time_of_us(entry.modified_ns.div_euclid(1_000)),
                     plain(&entry.path),
                     entry.target.as_ref().map_or(String::new(), |target| format!(" -> {}", plain(target)))

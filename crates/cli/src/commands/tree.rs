@@ -62,7 +62,8 @@ impl Tree {
         let outcome = match &self.action {
             Action::List => {
                 let names = database.tree_names()?;
-                let trees = names.iter().map(|name| database.existing_tree(name)?.info()).collect::<Result<Vec<_>, _>>()?;
+                let trees =
+                    names.iter().map(|name| database.existing_tree(name)?.info()).collect::<Result<Vec<_>, _>>()?;
                 match self.json {
                     true => output::json(out, &trees)?,
                     false => {

@@ -16,6 +16,9 @@ use crate::{Error, Result};
 pub(crate) const COUNTED_KEYS: u64 = 10_000;
 /// Values that are read together: what is read has its room when it is looked at.
 const READ_AT_ONCE: usize = 256;
+/// Large values that are read in one go: at least so many, each at most so far from the next by number.
+const BLOBS_TOGETHER: usize = 8;
+const BLOBS_APART: u64 = 4;
 
 /// A value, and how long it has to live, if not for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,10 +176,34 @@ impl Space {
         Ok(Entry { value: self.whole(reader, stored.body)?, expires_at_ms: stored.expires_at_ms })
     }
 
-    /// Values of the table `blobs`, by number.
+    /// Values of the table `blobs`, by number. Numbers that lie close together are read in one go, past the cache: they share
+    /// blocks, and whoever asks for so many reads a whole folder.
     pub(crate) fn blobs(&self, reader: &dyn Reader, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
-        let keys: Vec<Vec<u8>> = numbers.iter().map(|number| self.shard.number_key(*number)).collect();
-        Ok(reader.multi_get(Table::Blobs, &keys)?)
+        let mut wanted: Vec<(u64, usize)> = numbers.iter().copied().zip(0..).collect();
+        wanted.sort_unstable();
+        let mut found = vec![None; numbers.len()];
+        let mut alone = Vec::new();
+        for run in wanted.chunk_by(|(one, _), (next, _)| next - one <= BLOBS_APART) {
+            if run.len() < BLOBS_TOGETHER {
+                alone.extend_from_slice(run);
+                continue;
+            }
+            let (from, to) = (self.shard.number_key(run[0].0), self.shard.number_key(run[run.len() - 1].0 + 1));
+            let mut left = run;
+            reader.scan_once(Table::Blobs, &from, &to, &mut |key, value| {
+                let number = key.last_chunk().map_or(0, |number| u64::from_be_bytes(*number));
+                left = &left[left.partition_point(|(wanted, _)| *wanted < number)..];
+                left.iter()
+                    .take_while(|(wanted, _)| *wanted == number)
+                    .for_each(|(_, at)| found[*at] = Some(value.to_vec()));
+                ControlFlow::Continue(())
+            })?;
+        }
+        let keys: Vec<Vec<u8>> = alone.iter().map(|(number, _)| self.shard.number_key(*number)).collect();
+        for ((_, at), value) in alone.iter().zip(reader.multi_get(Table::Blobs, &keys)?) {
+            found[*at] = value;
+        }
+        Ok(found)
     }
 
     /// A value's bytes, wherever they are; `reader` must be the one that gave `body`.

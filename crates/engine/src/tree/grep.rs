@@ -181,7 +181,7 @@ fn search_batches(
         let taken = batches.lock().recv();
         let Ok((number, batch)) = taken else { return };
         let found = batch.into_iter().map(|(wanted, bytes)| {
-            let apart = own.search_apart(&label(&wanted, history), &bytes[..]);
+            let apart = own.search_apart(&label(&wanted, history), &bytes);
             (wanted, apart)
         });
         if to_print.send((number, found.collect())).is_err() {
@@ -282,7 +282,7 @@ impl Printing<'_> {
             return (wanted, Err(GrepError::Content { path, source: std::io::Error::other(why) }));
         }
         let from = Streamed { rows, id: wanted.content, bytes: wanted.bytes, at: 0, part: Cursor::default() };
-        let found = self.grep.another().and_then(|mut own| own.search_apart(&path, from));
+        let found = self.grep.another().and_then(|mut own| own.search_stream(&path, from));
         (wanted, found)
     }
 }
