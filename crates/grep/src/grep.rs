@@ -71,6 +71,7 @@ pub struct Apart {
     /// What it found.
     pub found: Found,
     counts: Progress,
+    goes_on: bool,
 }
 
 /// What a search of one content found.
@@ -87,7 +88,7 @@ pub struct Found {
     pub bytes_searched: u64,
     /// Where the first NUL was found that made ripgrep take the content as binary.
     pub binary_at: Option<u64>,
-    /// Whether [`Grep::set_output_bytes_max`] ended the search. What was printed ends with a whole line.
+    /// Whether [`Grep::set_output_bytes_max`] ended the search. What was printed ends with a whole line, if one fits.
     pub truncated: bool,
 }
 
@@ -170,8 +171,13 @@ impl Grep {
     /// before.
     pub fn join(&mut self, found: &Apart, out: &mut Vec<u8>) {
         self.matched |= found.found.matched;
-        self.count(&found.counts);
-        self.paste(&found.out, out);
+        if !found.found.truncated {
+            self.count(&found.counts); // else it is searched once more
+        }
+        match found.goes_on {
+            true => out.extend_from_slice(&found.out),
+            false => self.paste(&found.out, out),
+        }
     }
 
     /// Appends what one content printed, behind a separator where ripgrep has one.
@@ -189,29 +195,32 @@ impl Grep {
         out.extend_from_slice(printed);
     }
 
-    /// Searches one content apart from all others; [`join`](Self::join) puts the pieces together.
+    /// Searches one content apart from all others; [`join`](Self::join) puts the pieces together. It leaves out the first `from`
+    /// bytes of what it prints: a search that was [truncated](Found::truncated) goes on there.
     ///
     /// # Errors
     /// As [`search`](Self::search).
-    pub fn search_apart(&mut self, path: &str, content: &[u8]) -> Result<Apart, GrepError> {
-        self.apart(path, Content::Slice::<&[u8]>(content))
+    pub fn search_apart(&mut self, path: &str, content: &[u8], from: usize) -> Result<Apart, GrepError> {
+        self.apart(path, Content::Slice::<&[u8]>(content), from)
     }
 
     /// The same for a content that is read as the search goes on.
     ///
     /// # Errors
     /// As [`search`](Self::search), and those of reading.
-    pub fn search_stream(&mut self, path: &str, content: impl Read) -> Result<Apart, GrepError> {
-        self.apart(path, Content::Stream(content))
+    pub fn search_stream(&mut self, path: &str, content: impl Read, from: usize) -> Result<Apart, GrepError> {
+        self.apart(path, Content::Stream(content), from)
     }
 
-    fn apart<R: Read>(&mut self, path: &str, content: Content<'_, R>) -> Result<Apart, GrepError> {
+    fn apart<R: Read>(&mut self, path: &str, content: Content<'_, R>, from: usize) -> Result<Apart, GrepError> {
         if let Some(stats) = &mut self.stats {
             *stats = Stats::new();
         }
         let mut out = Vec::new();
-        let found = self.search_content(path, content, &mut out)?;
-        Ok(Apart { out, found, counts: self.progress() })
+        self.printer.sheet().skip = from;
+        let found = self.search_content(path, content, &mut out);
+        self.printer.sheet().skip = 0;
+        Ok(Apart { out, found: found?, counts: self.progress(), goes_on: from > 0 })
     }
 
     /// How long the output of a caller may become: [`Grep::search`] stops where `out` would be longer, and says so. No
@@ -267,8 +276,9 @@ impl Grep {
         let sheet = self.printer.sheet();
         std::mem::swap(&mut sheet.bytes, out);
         if sheet.full {
-            let whole = out[before..].iter().rposition(|&byte| byte == b'\n').map_or(before, |at| before + at + 1);
-            out.truncate(whole);
+            if let Some(at) = out[before..].iter().rposition(|&byte| byte == b'\n') {
+                out.truncate(before + at + 1);
+            }
             self.matched = true;
             return Ok(Found { matched: true, truncated: true, ..Found::default() });
         }

@@ -1,6 +1,6 @@
 //! Where a printer writes: bytes in memory, with or without a terminal's colours, and never more than allowed.
 //!
-//! **Invariant.** What lies on the paper is a beginning of what ripgrep would have printed.
+//! **Invariant.** What lies on the paper is what ripgrep would have printed, from where it was to begin to where it was full.
 
 use std::io;
 
@@ -10,6 +10,8 @@ use termcolor::{Ansi, ColorSpec, NoColor, WriteColor};
 #[derive(Debug)]
 pub(crate) struct Sheet {
     pub(crate) bytes: Vec<u8>,
+    /// How much of what comes is on an earlier sheet.
+    pub(crate) skip: usize,
     /// At which length the sheet is full.
     pub(crate) end: usize,
     /// Whether something did not fit.
@@ -18,12 +20,16 @@ pub(crate) struct Sheet {
 
 impl io::Write for Sheet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.full |= bytes.len() > self.end.saturating_sub(self.bytes.len());
-        if self.full {
-            return Err(io::Error::other("the output is as long as it may be"));
+        let skipped = self.skip.min(bytes.len());
+        self.skip -= skipped;
+        let rest = &bytes[skipped..];
+        let fits = rest.len().min(self.end.saturating_sub(self.bytes.len()));
+        self.bytes.extend_from_slice(&rest[..fits]);
+        self.full |= fits < rest.len();
+        match self.full {
+            true => Err(io::Error::other("the output is as long as it may be")),
+            false => Ok(bytes.len()),
         }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -40,7 +46,7 @@ pub(crate) enum Paper {
 
 impl Paper {
     pub(crate) fn new(color: bool) -> Self {
-        let sheet = Sheet { bytes: Vec::new(), end: usize::MAX, full: false };
+        let sheet = Sheet { bytes: Vec::new(), skip: 0, end: usize::MAX, full: false };
         if color { Self::Colored(Ansi::new(sheet)) } else { Self::Plain(NoColor::new(sheet)) }
     }
 

@@ -113,7 +113,9 @@ fn child_writes_trees_until_it_is_killed() {
                     gone: gone.clone(),
                     ..PutFiles::default()
                 };
-                act(format!("P{line}"), &|| drop(tree.put(put.clone()).unwrap()));
+                act(format!("P{line}"), &|| {
+                    tree.put(put.clone()).unwrap();
+                });
             }
         }
         if call % 40 == 39 {
@@ -139,7 +141,9 @@ impl Model {
             "R" => drop(self.snapshots.remove(rest)),
             "E" => {
                 self.now.remove(rest);
-                self.snapshots.values_mut().for_each(|state| drop(state.remove(rest)));
+                for state in self.snapshots.values_mut() {
+                    state.remove(rest);
+                }
             }
             "K" => {}
             _ => panic!("{line:?}"),
@@ -305,7 +309,7 @@ fn a_second_process_reads_and_writes_the_same_tree() {
 #[test]
 fn tenants_have_trees_of_their_own() {
     let db = Database::in_memory(quiet()).unwrap();
-    db.create_tenant("acme", TenantLimits::default()).unwrap();
+    db.create_tenant("acme").unwrap();
     let acme = db.tenant("acme").unwrap();
     let put = |db: &Database, version| {
         db.tree("t").unwrap().put(PutFiles { files: vec![whole("a", version)], ..PutFiles::default() }).unwrap();

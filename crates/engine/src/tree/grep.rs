@@ -18,7 +18,7 @@ use crate::tree::path::{check_place, lies_at};
 use crate::tree::read::{self, Moment};
 use crate::tree::value::{Held, Version, decode};
 use crate::tree::{ContentId, TreeAt, content, key};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Most bytes of one page.
 pub const GREP_BYTES_MAX: usize = 64 << 20;
@@ -31,8 +31,6 @@ const STREAM_BYTES: usize = 1 << 20;
 const THREADS_MAX: usize = 4;
 /// Batches that a thread may be ahead of the one that is printed next.
 const BATCHES_AHEAD: usize = 4;
-/// What one content may print, however small the page.
-const OUTPUT_BYTES_MIN: usize = 1 << 16;
 /// Paths whose rows are read together.
 const PATHS_AT_ONCE: usize = 2_000;
 
@@ -50,7 +48,8 @@ pub struct GrepTree {
     pub history: bool,
     /// Where the page before has ended.
     pub cursor: Option<GrepCursor>,
-    /// A page ends with the content that makes it as long as this, 1 byte to 64 MiB.
+    /// A page is about as long as this, 1 byte to 64 MiB. What one content prints may go on in the next page, which searches it
+    /// once more.
     pub bytes_max: usize,
 }
 
@@ -60,6 +59,8 @@ pub struct GrepCursor {
     path: String,
     /// Of the last version that was searched.
     sequence: u64,
+    /// How much of its print was on earlier pages, when it is not whole yet.
+    printed: usize,
     /// The moment as of which everything is searched.
     last: Option<u64>,
     progress: Progress,
@@ -73,7 +74,7 @@ pub struct GrepPage {
     pub output: Vec<u8>,
     /// Some content counted as a match so far.
     pub matched: bool,
-    /// Files, or versions, of this page that were searched.
+    /// Files, or versions, of this page that were searched to their end.
     pub searched: u64,
     /// Those that could not be searched to their end, with the reason.
     pub cut: Vec<GrepCut>,
@@ -97,6 +98,8 @@ struct Wanted {
     sequence: u64,
     content: ContentId,
     bytes: u64,
+    /// How much of its print was on earlier pages.
+    printed: usize,
 }
 
 type Batch = Vec<(Wanted, Vec<u8>)>;
@@ -110,7 +113,7 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         return Err(Error::invalid(why));
     }
     let mut grep = Grep::new(&ask.request).map_err(|error| Error::invalid(error.to_string()))?;
-    grep.set_output_bytes_max(ask.bytes_max.max(OUTPUT_BYTES_MIN));
+    grep.set_output_bytes_max(ask.bytes_max);
     if let Some(cursor) = &ask.cursor {
         grep.go_on(&cursor.progress);
     }
@@ -121,6 +124,7 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         (None, moment) => moment,
     };
     let mut reading = Reading { rows, ask, moment, after: ask.cursor.as_ref().map(GrepCursor::place) };
+    let mut begun = ask.cursor.as_ref().map_or(Ok(None), |cursor| cursor.begun(rows, &ask.at.tree))?;
     let mut printing = Printing { ask, moment, grep, page: GrepPage::default(), early: BTreeMap::new(), next: 0 };
     let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).clamp(1, THREADS_MAX);
     std::thread::scope(|scope| -> Result<()> {
@@ -134,7 +138,9 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         }
         drop(to_print);
         let mut number = 0;
-        while let Some(wanted) = reading.next(&printing.grep)? {
+        while let Some(wanted) =
+            begun.take().map_or_else(|| reading.next(&printing.grep), |begun| Ok(Some(vec![begun])))?
+        {
             for some in in_batches(wanted) {
                 if some.iter().any(|wanted| wanted.bytes > WHOLE_BYTES_MAX) {
                     let found = some.into_iter().map(|wanted| printing.search_large(rows, wanted)).collect();
@@ -181,7 +187,7 @@ fn search_batches(
         let taken = batches.lock().recv();
         let Ok((number, batch)) = taken else { return };
         let found = batch.into_iter().map(|(wanted, bytes)| {
-            let apart = own.search_apart(&label(&wanted, history), &bytes);
+            let apart = own.search_apart(&label(&wanted, history), &bytes, wanted.printed);
             (wanted, apart)
         });
         if to_print.send((number, found.collect())).is_err() {
@@ -238,13 +244,12 @@ impl Printing<'_> {
         while let Some(found) = self.early.remove(&self.next) {
             self.next += 1;
             for (wanted, apart) in found {
-                self.page.searched += 1;
                 match apart {
                     Ok(apart) => {
                         self.grep.join(&apart, &mut self.page.output);
                         if apart.found.truncated {
-                            let why = format!("it prints more than the {} bytes of a page", self.ask.bytes_max);
-                            self.page.cut.push(GrepCut { path: label(&wanted, self.ask.history), why });
+                            self.end_page(&wanted, wanted.printed + apart.out.len());
+                            return false;
                         }
                     }
                     Err(error) => {
@@ -256,21 +261,27 @@ impl Printing<'_> {
                         self.page.cut.push(GrepCut { path, why });
                     }
                 }
+                self.page.searched += 1;
                 if !self.grep.wants_more() {
                     return false;
                 }
                 if self.page.output.len() >= self.ask.bytes_max {
-                    let last = match self.moment {
-                        Moment::Sequence(last) => Some(last),
-                        Moment::Time(_) => None,
-                    };
-                    let Wanted { path, sequence, .. } = wanted;
-                    self.page.cursor = Some(GrepCursor { path, sequence, last, progress: self.grep.progress() });
+                    self.end_page(&wanted, 0);
                     return false;
                 }
             }
         }
         true
+    }
+
+    /// The next page begins behind a content, or in what it prints.
+    fn end_page(&mut self, wanted: &Wanted, printed: usize) {
+        let last = match self.moment {
+            Moment::Sequence(last) => Some(last),
+            Moment::Time(_) => None,
+        };
+        let (path, sequence, progress) = (wanted.path.clone(), wanted.sequence, self.grep.progress());
+        self.page.cursor = Some(GrepCursor { path, sequence, printed, last, progress });
     }
 
     /// Searches a content that is too large to be held.
@@ -282,7 +293,7 @@ impl Printing<'_> {
             return (wanted, Err(GrepError::Content { path, source: std::io::Error::other(why) }));
         }
         let from = Streamed { rows, id: wanted.content, bytes: wanted.bytes, at: 0, part: Cursor::default() };
-        let found = self.grep.another().and_then(|mut own| own.search_stream(&path, from));
+        let found = self.grep.another().and_then(|mut own| own.search_stream(&path, from, wanted.printed));
         (wanted, found)
     }
 }
@@ -329,7 +340,7 @@ impl Reading<'_> {
             if let Held::File { content, bytes } = what
                 && grep.wants(path)
             {
-                wanted.push(Wanted { path: path.into(), sequence, content: *content, bytes: *bytes });
+                wanted.push(Wanted { path: path.into(), sequence, content: *content, bytes: *bytes, printed: 0 });
             }
             last = Some((path.to_string(), sequence));
             seen += 1;
@@ -391,6 +402,17 @@ impl Reading<'_> {
 }
 
 impl GrepCursor {
+    /// The content of which the page before has printed a part.
+    fn begun(&self, rows: &dyn Rows, tree: &str) -> Result<Option<Wanted>> {
+        let Self { path, sequence, printed: printed @ 1.., .. } = self else { return Ok(None) };
+        let stored = rows.values(&[key::version(tree, path, *sequence)])?.pop().flatten();
+        let gone =
+            || Error::new(ErrorKind::Conflict, format!("{path:?} was erased while it was searched; search again"));
+        let version: Version = decode(&stored.ok_or_else(gone)?)?;
+        let Held::File { content, bytes } = version.what else { return Err(gone()) };
+        Ok(Some(Wanted { path: path.clone(), sequence: *sequence, content, bytes, printed: *printed }))
+    }
+
     fn place(&self) -> (String, u64) {
         (self.path.clone(), self.sequence)
     }
