@@ -8,13 +8,17 @@ use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
-    DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, PutFiles, PutReport, Retention, TREES,
-    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot,
+    DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, PUT_BYTES_MAX, PutFile, PutFiles,
+    PutReport, PutWhat, Retention, TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage,
+    TreeSnapshot, check_path,
 };
-use nuthatch_engine::{Error, Result};
+use nuthatch_engine::{Error, ErrorKind, Result, What};
 
 use crate::route::Route;
 use crate::rows::{From, Inner};
+
+/// Bytes of a file that one call carries where it is put in parts.
+const PART_BYTES: usize = 8 << 20;
 
 /// The reads of a tree's files, versions and named snapshots. A [`Tree`] and a tree of a [`Snapshot`](crate::Snapshot) offer them.
 ///
@@ -120,6 +124,27 @@ impl Files {
         self.ask(trees::Read { at: self.at(as_of), path: path.into(), offset, limit })
     }
 
+    /// Up to `limit` bytes of a version from `offset` on, at most 8 MiB, whatever is written at its path meanwhile: for files that
+    /// are read in parts. `as_of` is what the version was found by.
+    ///
+    /// # Errors
+    /// `NotFound` when the version is gone, `Invalid` for a folder or a link.
+    pub fn read_version(&self, as_of: Option<&str>, entry: &TreeEntry, offset: u64, limit: usize) -> Result<Vec<u8>> {
+        let sequence = entry.sequence.to_string();
+        for as_of in [as_of, Some(&sequence)] {
+            match self.read(as_of, &entry.path, offset, limit) {
+                Ok(Some(part)) if part.entry.content == entry.content => return Ok(part.bytes),
+                // The snapshot that it was found by may be gone, and something else may stand at the path.
+                Ok(_) => {}
+                Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Invalid) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (path, tree) = (&entry.path, &self.name);
+        let why = format!("the version of {path:?} of tree {tree:?} that was being read is gone; read it again");
+        Err(Error::not_found(why).about(What::File, path))
+    }
+
     /// The differences between two states, by path, files that moved included. Times do not count.
     pub fn diff(&self, ask: DiffTrees) -> Result<Vec<TreeChange>> {
         self.ask(ask)
@@ -201,6 +226,44 @@ impl Tree {
     /// paths; `NotFound` for an upload that has ended.
     pub fn put(&self, put: PutFiles) -> Result<PutReport> {
         self.write(PutFiles { tree: self.name.clone(), ..put })
+    }
+
+    /// The same for files of any size: what one call should not carry is uploaded first, up to 1,000 files. All are visible
+    /// together.
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put) and [`upload`](Self::upload).
+    pub fn put_all(&self, mut put: PutFiles) -> Result<PutReport> {
+        put.files.iter().try_for_each(|file| check_path(&file.path))?;
+        let mut uploads = Vec::new();
+        let done = self.upload_large(&mut put.files, &mut uploads).and_then(|()| self.put(put));
+        if done.is_err() {
+            // They would end with the process; what failed is what the caller hears.
+            uploads.into_iter().for_each(|upload| drop(self.end_upload(upload)));
+        }
+        done
+    }
+
+    /// Uploads large files, and whatever comes after the first so many bytes.
+    fn upload_large(&self, files: &mut [PutFile], uploads: &mut Vec<u64>) -> Result<()> {
+        let mut carried = 0;
+        for file in files {
+            let PutWhat::File(bytes) = &file.what else { continue };
+            if bytes.len() <= PART_BYTES && carried + bytes.len() <= PUT_BYTES_MAX / 2 {
+                carried += bytes.len();
+                continue;
+            }
+            let upload = self.begin_upload()?;
+            uploads.push(upload);
+            let mut offset = 0;
+            for part in bytes.chunks(PART_BYTES) {
+                let end = offset + part.len();
+                self.upload(upload, offset as u64, part.to_vec(), end == bytes.len())?;
+                offset = end;
+            }
+            file.what = PutWhat::Uploaded(upload);
+        }
+        Ok(())
     }
 
     /// Begins an upload of a file that one call should not carry, and returns its number. It ends with the process that holds
