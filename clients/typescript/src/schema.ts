@@ -1067,6 +1067,204 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/trees": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists all trees. */
+        get: operations["get_trees"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Describes a tree. Its first file makes it. */
+        get: operations["get_trees_tree"];
+        put?: never;
+        post?: never;
+        /** Erases a tree: all its files with every version, and its snapshots. The bytes leave the disk with the next reclaim. */
+        delete: operations["delete_trees_tree"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Compares two states of a tree, or of two trees. Over 100,000 changes are refused: compare one folder after another. */
+        post: operations["post_trees_tree_diff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the files, folders and links of a tree by path, page by page. */
+        get: operations["get_trees_tree_entries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/files/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reads a file of a tree: the bytes that were put, with a range if one is asked for. `HEAD` answers the same without the bytes. */
+        get: operations["get_trees_tree_files_path"];
+        /** Puts the body as a file, whatever its size, and makes it visible when it has come to its end. The first file makes the tree. */
+        put: operations["put_trees_tree_files_path"];
+        post?: never;
+        /**
+         * Removes a file, or everything below a folder. Versions stay for as long as the tree keeps them; `erase` takes them, too. The
+         *     bytes of what is erased leave the disk with the next reclaim.
+         */
+        delete: operations["delete_trees_tree_files_path"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/grep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Searches the bytes of a tree's files as ripgrep does, exact and in the order of their paths, and streams what it prints. Text
+         *     ends with a line `nuthatch: PATH: REASON` for each file that could not be searched to its end; text that breaks off is not whole.
+         *     With `output` `json`, ripgrep's messages come one a line, and then a last one of type `report` or `failed`.
+         */
+        post: operations["post_trees_tree_grep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Changes how long versions are kept, and removes those that need not be kept any longer. Creates the tree if it does not exist. */
+        put: operations["put_trees_tree_retention"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the named snapshots of a tree. */
+        get: operations["get_trees_tree_snapshots"];
+        put?: never;
+        /** Names a tree as it stands, which takes no time whatever its size. What the snapshot shows is kept until it is dropped. */
+        post: operations["post_trees_tree_snapshots"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/snapshots/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Drops a named snapshot of a tree, and the versions that it alone has kept. */
+        delete: operations["delete_trees_tree_snapshots_name"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists all kept versions of a path. */
+        get: operations["get_trees_tree_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/write": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts and removes several paths atomically, as one write. The first file makes the tree. For large files, put each by itself. */
+        post: operations["post_trees_tree_write"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1383,6 +1581,19 @@ export interface components {
             /** @description Records whose id has this prefix. */
             prefix: string;
         };
+        /** @description Two states to compare. */
+        DiffTrees: {
+            /** @description Only what stands at this path or below it. */
+            below?: string;
+            /** @description The earlier state, as `as_of` elsewhere; null or absent for now. */
+            from?: string | null;
+            /** @description Whether a file that moved is one change, and not one removed and one added. */
+            renames?: boolean;
+            /** @description The later state; null or absent for now. */
+            to?: string | null;
+            /** @description The tree of the later state; null or absent for the same. */
+            to_tree?: string | null;
+        };
         /** @description The result of checking every checksum. */
         Doctor: {
             collections: number;
@@ -1451,6 +1662,18 @@ export interface components {
         } | {
             /** @description A file, or every file in a folder, with its passages. */
             files: string;
+        };
+        ErasedFromTree: {
+            /**
+             * Format: int64
+             * @description Paths of which nothing is left.
+             */
+            paths: number;
+            /**
+             * Format: int64
+             * @description Versions that are gone, also those that snapshots showed.
+             */
+            versions: number;
         };
         Estimate: {
             /**
@@ -1617,6 +1840,281 @@ export interface components {
         Graphs: {
             graphs: string[];
         };
+        GrepCut: {
+            path: string;
+            why: string;
+        };
+        /** @description A message that ripgrep has not. */
+        GrepLast: {
+            /** @description All was searched, but for what it names. */
+            data: components["schemas"]["GrepReport"];
+            /** @enum {string} */
+            type: "report";
+        } | {
+            /** @description The search has ended early. */
+            data: components["schemas"]["Problem"];
+            /** @enum {string} */
+            type: "failed";
+        };
+        /**
+         * @description What a search prints.
+         * @enum {string}
+         */
+        GrepOutput: "lines" | "count" | "count_matches" | "files_with_matches" | "files_without_match" | "json";
+        /** @description The last message of an answer of JSON, after ripgrep's: `{"type": "report", "data": …}`. */
+        GrepReport: {
+            /** @description With `pages`: where to go on; null at the end. */
+            cursor?: string | null;
+            /** @description Those that were not searched to their end. */
+            cut: components["schemas"]["GrepCut"][];
+            /** @description Some content counted as a match. */
+            matched: boolean;
+            /**
+             * Format: int64
+             * @description Files, or versions, that were searched.
+             */
+            searched: number;
+        };
+        /** @description What ripgrep is to search for, and where. Each default is what ripgrep does without the flag when its output is no terminal. */
+        GrepTree: {
+            /**
+             * Format: int32
+             * @description Lines after a match (`-A`).
+             * @default 0
+             */
+            after_context: number;
+            /**
+             * @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`.
+             * @default null
+             */
+            as_of: string | null;
+            /**
+             * Format: int32
+             * @description Lines before a match (`-B`).
+             * @default 0
+             */
+            before_context: number;
+            /**
+             * @description Only what stands at this path or below it.
+             * @default
+             */
+            below: string;
+            /**
+             * @description Searches on behind a NUL, and says `binary file matches` instead of printing lines.
+             * @default false
+             */
+            binary: boolean;
+            /**
+             * @description Where each line begins, in bytes from 0 (`-b`).
+             * @default false
+             */
+            byte_offset: boolean;
+            /**
+             * @description With the control codes of a terminal.
+             * @default false
+             */
+            color: boolean;
+            /**
+             * @description Numbers of columns, in bytes from 1.
+             * @default null
+             */
+            column: boolean | null;
+            /**
+             * @description A line may end in `\r\n`, and `$` matches before it.
+             * @default false
+             */
+            crlf: boolean;
+            /**
+             * @description The cursor of the page before; the rest of the request is the same.
+             * @default null
+             */
+            cursor: string | null;
+            /**
+             * @description A label of the Encoding Standard, or `none` to heed no byte order mark (`-E`).
+             * @default null
+             */
+            encoding: string | null;
+            /**
+             * @description The patterns are texts (`-F`).
+             * @default false
+             */
+            fixed_strings: boolean;
+            /**
+             * @description Only paths that match one of these patterns of gitignore's; with `!` in front, not those (`-g`). The last that matches decides.
+             * @default []
+             */
+            globs: string[];
+            /**
+             * @description The path above its lines.
+             * @default false
+             */
+            heading: boolean;
+            /**
+             * @description Searches every kept version of each path, each content of a path once. A path is then followed by `@` and the sequence of
+             *     the write.
+             * @default false
+             */
+            history: boolean;
+            /**
+             * @description The same without regard to case, after `globs`.
+             * @default []
+             */
+            iglobs: string[];
+            /**
+             * @description `-i`.
+             * @default false
+             */
+            ignore_case: boolean;
+            /**
+             * @description Counts of zero, too.
+             * @default false
+             */
+            include_zero: boolean;
+            /**
+             * @description The lines that do not match (`-v`).
+             * @default false
+             */
+            invert: boolean;
+            /**
+             * @description Numbers of lines (`-n`).
+             * @default null
+             */
+            line_number: boolean | null;
+            /**
+             * @description A match is a whole line (`-x`).
+             * @default false
+             */
+            line_regexp: boolean;
+            /**
+             * Format: int64
+             * @description Leaves out what a line has beyond as many bytes (`-M`).
+             * @default null
+             */
+            max_columns: number | null;
+            /**
+             * @description With `max_columns`, the beginning of a long line.
+             * @default false
+             */
+            max_columns_preview: boolean;
+            /**
+             * Format: int64
+             * @description Maximum number of matching lines of a file (`-m`).
+             * @default null
+             */
+            max_count: number | null;
+            /**
+             * @description A match may span lines (`-U`). Such a search holds each file whole, and leaves out those over 16 MiB.
+             * @default false
+             */
+            multiline: boolean;
+            /**
+             * @description With `multiline`, a dot matches the end of a line, too.
+             * @default false
+             */
+            multiline_dotall: boolean;
+            /**
+             * @description `\w`, `.` and `ignore_case` are about bytes.
+             * @default false
+             */
+            no_unicode: boolean;
+            /**
+             * @description A NUL behind each path (`-0`).
+             * @default false
+             */
+            null: boolean;
+            /**
+             * @description Lines end in NUL.
+             * @default false
+             */
+            null_data: boolean;
+            /**
+             * @description Only what matches, each match on a line of its own (`-o`).
+             * @default false
+             */
+            only_matching: boolean;
+            /** @default lines */
+            output: components["schemas"]["GrepOutput"];
+            /**
+             * @description With `output` `json`: ends the answer after some megabytes, with a `cursor` in its report.
+             * @default false
+             */
+            pages: boolean;
+            /**
+             * @description Prints all lines.
+             * @default false
+             */
+            passthru: boolean;
+            /**
+             * @description Regular expressions, one at least: a line that one of them matches is a match (`-e`).
+             * @default []
+             */
+            patterns: string[];
+            /**
+             * @description Refused: there are no expressions of Perl's.
+             * @default false
+             */
+            pcre2: boolean;
+            /**
+             * @description Prints nothing, and stops at the first match (`-q`).
+             * @default false
+             */
+            quiet: boolean;
+            /**
+             * @description Prints this instead of what matches (`-r`).
+             * @default null
+             */
+            replace: string | null;
+            /**
+             * @description As `ignore_case` if the patterns have no upper-case letter (`-S`).
+             * @default false
+             */
+            smart_case: boolean;
+            /**
+             * @description Counts at the end.
+             * @default false
+             */
+            stats: boolean;
+            /**
+             * @description Stops at the first line that does not match after one that does.
+             * @default false
+             */
+            stop_on_nonmatch: boolean;
+            /**
+             * @description A NUL does not end the search of a file (`-a`).
+             * @default false
+             */
+            text: boolean;
+            /**
+             * @description Without the white space that a line begins with.
+             * @default false
+             */
+            trim: boolean;
+            /**
+             * @description Names of file types (`-t`).
+             * @default []
+             */
+            types: string[];
+            /**
+             * @description Names of file types to leave out (`-T`).
+             * @default []
+             */
+            types_not: string[];
+            /**
+             * @description A line for each match, with the numbers of line and column.
+             * @default false
+             */
+            vimgrep: boolean;
+            /**
+             * @description The path before each line.
+             * @default true
+             */
+            with_filename: boolean;
+            /**
+             * @description A match begins and ends at a word's boundary (`-w`).
+             * @default false
+             */
+            word: boolean;
+        };
         Health: {
             /** @description `ok` */
             status: string;
@@ -1738,6 +2236,9 @@ export interface components {
         MetricName: "cosine" | "dot" | "l2" | "hamming";
         /** @enum {string} */
         ModeName: "hybrid" | "text" | "vector";
+        NameTreeSnapshot: {
+            name: string;
+        };
         Neighbor: {
             edge: components["schemas"]["Edge"];
             /** @description Of the node at the other end. */
@@ -1863,6 +2364,23 @@ export interface components {
         PutNodes: {
             nodes: components["schemas"]["Node"][];
         };
+        /** @description What is to stand at a path: a file with `content`, a link with `target`, or else a folder. */
+        PutTreeEntry: {
+            content?: components["schemas"]["Bytes"] | null;
+            /**
+             * Format: int32
+             * @description Permission bits; default 420, which is 644 in octal, and 493 (755) of a folder.
+             */
+            mode?: number | null;
+            /**
+             * Format: int64
+             * @description When it was changed last, in nanoseconds since 1970; default now.
+             */
+            modified_ns?: number | null;
+            path: string;
+            /** @description The target of a symbolic link, as it is spelt. */
+            target?: string | null;
+        };
         Receipts: {
             /** @description Oldest first. */
             receipts: Record<string, unknown>[];
@@ -1899,6 +2417,13 @@ export interface components {
             /**
              * Format: int64
              * @description Removed files, with their passages.
+             */
+            removed: number;
+        };
+        RemovedFromTree: {
+            /**
+             * Format: int64
+             * @description Files, folders and links. Their versions stay.
              */
             removed: number;
         };
@@ -2065,7 +2590,7 @@ export interface components {
             name: string;
             /**
              * @description Its kind: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
-             *     `snapshot` or `tenant`; later versions may add others.
+             *     `snapshot`, `tenant`, `tree` or `tree_snapshot`; later versions may add others.
              */
             what: string;
         };
@@ -2186,6 +2711,190 @@ export interface components {
             /** @description As for nodes that are read by id. */
             with?: components["schemas"]["BatchGraph"][];
         };
+        TreeChange: {
+            after?: components["schemas"]["TreeEntry"] | null;
+            before?: components["schemas"]["TreeEntry"] | null;
+            kind: components["schemas"]["TreeChangeKind"];
+            /** @description In the later state where that has it. */
+            path: string;
+        };
+        /**
+         * @description How a path differs.
+         * @enum {string}
+         */
+        TreeChangeKind: "added" | "removed" | "modified" | "mode" | "renamed";
+        TreeChanges: {
+            /** @description By path. Times do not count. */
+            changes: components["schemas"]["TreeChange"][];
+        };
+        /** @description A version of a path. */
+        TreeEntry: {
+            /**
+             * Format: int64
+             * @description Of a file.
+             */
+            bytes: number;
+            /** @description The BLAKE3 hash of a file's bytes, 64 hexadecimal digits. */
+            content?: string | null;
+            kind: components["schemas"]["TreeEntryKind"];
+            /**
+             * Format: int32
+             * @description Permission bits.
+             */
+            mode: number;
+            /**
+             * Format: int64
+             * @description When it was changed last, in nanoseconds since 1970, as its writer said.
+             */
+            modified_ns: number;
+            /** @description Relative, with `/` between its parts. */
+            path: string;
+            /**
+             * Format: int64
+             * @description When that was, in milliseconds since 1970.
+             */
+            recorded_ms: number;
+            /**
+             * Format: int64
+             * @description The write that made this version. It works as `as_of`.
+             */
+            sequence: number;
+            /** @description The target of a link. */
+            target?: string | null;
+        };
+        /**
+         * @description What stands at a path.
+         * @enum {string}
+         */
+        TreeEntryKind: "file" | "folder" | "link" | "gone";
+        /** @description What is gone. */
+        TreeGone: components["schemas"]["RemovedFromTree"] | components["schemas"]["ErasedFromTree"];
+        /** @description A tree, and what it holds. */
+        TreeInfo: {
+            /**
+             * Format: int64
+             * @description Of these, as they were put.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description When its first file came, in milliseconds since 1970.
+             */
+            created_ms: number;
+            /**
+             * Format: int64
+             * @description Files as it is now, folders and links not counted.
+             */
+            files: number;
+            name: string;
+            retention: components["schemas"]["TreeRetention"];
+            /**
+             * Format: int64
+             * @description Named snapshots.
+             */
+            snapshots: number;
+            together: components["schemas"]["TreeTotals"];
+            /**
+             * Format: int64
+             * @description Versions of all paths, those included that say that a path is gone.
+             */
+            versions: number;
+        };
+        TreePage: {
+            /** @description The path to go on after; null at the end. */
+            cursor?: string | null;
+            /** @description In the order of the bytes of their paths. */
+            entries: components["schemas"]["TreeEntry"][];
+        };
+        /** @description What a write did. */
+        TreePutReport: {
+            /**
+             * Format: int64
+             * @description Paths that were not there.
+             */
+            added: number;
+            /**
+             * Format: int64
+             * @description Paths that were there with something else.
+             */
+            changed: number;
+            /**
+             * Format: int64
+             * @description Paths that are gone now.
+             */
+            gone: number;
+            /**
+             * Format: int64
+             * @description The sequence of the newest write to any tree. It works as `as_of`.
+             */
+            sequence: number;
+            /**
+             * Format: int64
+             * @description Paths that were there in the same way; nothing is written for them.
+             */
+            unchanged: number;
+        };
+        /** @description How long versions are kept that are no longer current and that no named snapshot shows. A version goes when both allow it. */
+        TreeRetention: {
+            /**
+             * Format: int64
+             * @description Versions that were current within this many seconds; null keeps all.
+             */
+            seconds?: number | null;
+            /**
+             * Format: int32
+             * @description Versions of a path, the current one included; null keeps all.
+             */
+            versions?: number | null;
+        };
+        Trees: {
+            trees: string[];
+        };
+        /** @description A named snapshot of a tree. */
+        TreeSnapshot: {
+            /**
+             * Format: int64
+             * @description When it was made, in milliseconds since 1970.
+             */
+            created_ms: number;
+            name: string;
+            /**
+             * Format: int64
+             * @description The last write that it shows.
+             */
+            sequence: number;
+        };
+        TreeSnapshots: {
+            /** @description The oldest first. */
+            snapshots: components["schemas"]["TreeSnapshot"][];
+        };
+        /** @description What is stored of all trees together: a content that several files or versions have is stored once. */
+        TreeTotals: {
+            /**
+             * Format: int64
+             * @description Of these, before they are compressed.
+             */
+            chunk_bytes: number;
+            /**
+             * Format: int64
+             * @description Different chunks.
+             */
+            chunks: number;
+            /**
+             * Format: int64
+             * @description Of these, as they were put.
+             */
+            content_bytes: number;
+            /**
+             * Format: int64
+             * @description Different contents.
+             */
+            contents: number;
+        };
+        TreeVersions: {
+            /** @description The newest first, those included that say that the path is gone. */
+            versions: components["schemas"]["TreeEntry"][];
+        };
         Upsert: {
             records: components["schemas"]["Record"][];
         };
@@ -2254,6 +2963,13 @@ export interface components {
         WriteKeys: {
             /** @description Applied atomically; if several change the same key, the last one counts. */
             changes: components["schemas"]["KeyChange"][];
+        };
+        /** @description Changes of a tree, which become visible together. */
+        WriteTree: {
+            /** @description Each path once. */
+            put?: components["schemas"]["PutTreeEntry"][];
+            /** @description Paths that are gone, each by itself: what lies below one stays. */
+            remove?: string[];
         };
     };
     responses: never;
@@ -4881,6 +5597,587 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The names of all trees */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trees"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it holds */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeInfo"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_trees_tree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Erased */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_diff: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiffTrees"];
+            };
+        };
+        responses: {
+            /** @description The differences, by path */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeChanges"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree_entries: {
+        parameters: {
+            query?: {
+                /** @description The cursor that the previous page returned. */
+                after?: string;
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+                as_of?: string;
+                /** @description Only what stands at this path or below it. */
+                below?: string;
+                /** @description Maximum number of entries in the page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreePage"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree_files_path: {
+        parameters: {
+            query?: {
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+                as_of?: string;
+            };
+            header?: {
+                /** @description 412 unless the file has one of these `ETag`s. */
+                "if-match"?: string | null;
+                /** @description 304 if the file has one of these `ETag`s. */
+                "if-none-match"?: string | null;
+                /** @description The range only if the file has this `ETag`, else the whole file. */
+                "if-range"?: string | null;
+                /** @description A range of bytes, such as `bytes=0-1023`, `bytes=1024-` or `bytes=-100`. Several ranges are answered with the whole file. */
+                range?: string | null;
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                /** @description Of the file, with or without percent-encoded slashes */
+                path: string;
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    /** @description `bytes` */
+                    "accept-ranges"?: string;
+                    /** @description The BLAKE3 hash of the bytes, in quotes */
+                    etag?: string;
+                    /** @description When it was changed last, as its writer said */
+                    "last-modified"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": Blob;
+                };
+            };
+            /** @description The range */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": Blob;
+                };
+            };
+            /** @description The file has one of the tags in `if-none-match` */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_trees_tree_files_path: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives. */
+                durability?: components["schemas"]["Durable"];
+                /** @description Permission bits in octal; default 644. */
+                mode?: string;
+                /**
+                 * @description When the file was changed last, such as `2026-11-25T10:00:00.5Z`; default now. A file whose bytes, mode and time are those
+                 *     that the tree has is not written again.
+                 */
+                modified?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Of the file, with or without percent-encoded slashes */
+                path: string;
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": Blob;
+            };
+        };
+        responses: {
+            /** @description What was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreePutReport"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_trees_tree_files_path: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives. */
+                durability?: components["schemas"]["Durable"];
+                /** @description Erases every version, also those that snapshots show. */
+                erase?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Of a file or a folder, with or without percent-encoded slashes */
+                path: string;
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeGone"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_grep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GrepTree"];
+            };
+        };
+        responses: {
+            /** @description What ripgrep prints, and the last message of JSON */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["GrepLast"];
+                    "text/plain": string;
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_trees_tree_retention: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TreeRetention"];
+            };
+        };
+        responses: {
+            /** @description Changed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree_snapshots: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The snapshots, the oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeSnapshots"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_snapshots: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NameTreeSnapshot"];
+            };
+        };
+        responses: {
+            /** @description Named */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeSnapshot"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_trees_tree_snapshots_name: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                name: string;
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree_versions: {
+        parameters: {
+            query: {
+                path: string;
+            };
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its versions */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeVersions"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_write: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WriteTree"];
+            };
+        };
+        responses: {
+            /** @description What was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreePutReport"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */

@@ -37,6 +37,28 @@ pub struct Admission {
     long_workers: Arc<Semaphore>,
 }
 
+/// How fast a body comes.
+struct Pace {
+    since: Instant,
+    bytes: usize,
+    timeout: Duration,
+}
+
+impl Pace {
+    /// # Errors
+    /// 408 for a body that comes too slowly.
+    fn came(&mut self, bytes: usize) -> Result<(), Problem> {
+        self.bytes += bytes;
+        if self.bytes >= PROGRESS_BYTES {
+            (self.since, self.bytes) = (Instant::now(), 0);
+        } else if self.since.elapsed() > self.timeout {
+            // A byte now and then is no progress: the request would keep its place for days.
+            return Err(Problem::timed_out("the client sends the body too slowly"));
+        }
+        Ok(())
+    }
+}
+
 /// A request that was let in; it is over when this is dropped.
 pub struct Admitted(Arc<Admission>);
 
@@ -93,15 +115,9 @@ impl Admission {
         let expected = http_body::Body::size_hint(&body).exact().unwrap_or(0);
         self.check_length(expected)?;
         let mut whole = Vec::new();
-        let (mut counted_from, mut counted) = (Instant::now(), 0);
+        let mut pace = self.pace();
         while let Some(data) = self.next(&mut body).await? {
-            // A byte now and then is no progress: the request would keep its place for days.
-            counted += data.len();
-            if counted >= PROGRESS_BYTES {
-                (counted_from, counted) = (Instant::now(), 0);
-            } else if counted_from.elapsed() > self.body_timeout {
-                return Err(Problem::timed_out("the client sends the body too slowly"));
-            }
+            pace.came(data.len())?;
             self.check_length(held.bytes + data.len() as u64)?;
             held.grow(data.len() as u64)?;
             if whole.is_empty() && data.len() as u64 == expected {
@@ -110,6 +126,32 @@ impl Admission {
             whole.extend_from_slice(&data);
         }
         Ok((whole.into(), held))
+    }
+
+    /// Adds what comes to `part` until that has `limit` bytes or a little more; false at the body's end. For bodies that are too large
+    /// to be held, and have no bound of their own.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read), but for 413.
+    pub async fn read_part(
+        &self,
+        body: &mut Body,
+        part: &mut Vec<u8>,
+        limit: usize,
+        held: &mut BodyReservation,
+    ) -> Result<bool, Problem> {
+        let mut pace = self.pace();
+        while part.len() < limit {
+            let Some(data) = self.next(body).await? else { return Ok(false) };
+            pace.came(data.len())?;
+            held.grow(data.len() as u64)?;
+            part.extend_from_slice(&data);
+        }
+        Ok(true)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { since: Instant::now(), bytes: 0, timeout: self.body_timeout }
     }
 
     /// The next bytes of a body; `None` at its end.

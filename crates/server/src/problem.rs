@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use nuthatch_link::{Error, ErrorKind};
+use nuthatch_link::{Error, ErrorKind, What};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -42,7 +42,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Subject {
     /// Its kind: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
-    /// `snapshot` or `tenant`; later versions may add others.
+    /// `snapshot`, `tenant`, `tree` or `tree_snapshot`; later versions may add others.
     pub what: String,
     /// Its name, id, key or path.
     pub name: String,
@@ -121,6 +121,18 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not_found", detail, "see /openapi.json for all endpoints")
     }
 
+    /// 412: a condition in the request's head does not hold of this file.
+    pub(crate) fn condition_failed(file: &str, detail: impl Into<String>) -> Self {
+        let remedy = "read the current state, then ask again with its `ETag`";
+        let subject = Some(Box::new(Subject { what: What::File.name().into(), name: file.into() }));
+        Self { subject, ..Self::new(StatusCode::PRECONDITION_FAILED, "conflict", detail, remedy) }
+    }
+
+    /// 416: the range has none of the file's bytes.
+    pub(crate) fn no_such_range(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "invalid", detail, "ask for bytes that the file has")
+    }
+
     /// 408: the client was too slow.
     pub(crate) fn timed_out(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "unavailable", detail, "send the request again, without pauses")
@@ -194,8 +206,6 @@ impl IntoResponse for Problem {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_link::What;
-
     use super::*;
 
     #[test]

@@ -7,6 +7,7 @@ mod batches;
 mod bytes;
 mod callers;
 pub mod collections;
+mod conditions;
 pub mod durable;
 mod files;
 mod graphs;
@@ -26,6 +27,12 @@ mod snapshots;
 pub mod stats;
 mod tenants;
 mod transactions;
+mod tree_entries;
+mod tree_files;
+mod tree_grep;
+mod tree_sending;
+mod tree_uploads;
+mod trees;
 
 use std::sync::Arc;
 
@@ -50,6 +57,9 @@ pub fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(keyspaces::routes())
         .merge(keys::routes())
         .merge(graphs::routes())
+        .merge(trees::routes())
+        .merge(tree_files::routes())
+        .merge(tree_grep::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())
         .merge(transactions::routes())

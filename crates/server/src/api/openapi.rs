@@ -18,7 +18,7 @@ const OCTETS: &str = "application/octet-stream";
     info(
         title = "Nuthatch",
         description = "Stores records with texts, vectors and payloads and searches them together; stores keys and values, \
-            graphs, and files as passages. Errors are problem documents (RFC 9457) with a kind and a remedy. \
+            graphs, files as passages, and files as they are. Errors are problem documents (RFC 9457) with a kind and a remedy. \
             With a key of the default tenant and the scope `admin`, the header `x-nuthatch-tenant` \
             (percent-encoded) chooses the tenant of a request.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
@@ -30,6 +30,7 @@ const OCTETS: &str = "application/octet-stream";
         (name = "files", description = "Documents, stored as passages"),
         (name = "keyspaces", description = "Keys and values"),
         (name = "graphs", description = "Typed nodes and edges"),
+        (name = "trees", description = "Files as they are, with versions and named snapshots"),
         (name = "batches", description = "Atomic writes"),
         (name = "snapshots", description = "Consistent reads of several things, and writes that depend on them"),
         (name = "administration", description = "Statistics, checks, reclaiming, backups: for keys with the scope `admin`"),
@@ -51,6 +52,9 @@ pub fn document() -> OpenApi {
     components.schemas.insert(Durable::name().into(), <Durable as utoipa::PartialSchema>::schema());
     // The server that the document was asked of.
     document.servers = Some(vec![Server::new("/")]);
+    // The rest of a path is a parameter as any other: its slashes may be percent-encoded or not.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     for (path, item) in &mut document.paths.paths {
         let operations = [
             ("get", &mut item.get),

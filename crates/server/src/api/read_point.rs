@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nuthatch_link::{
-    Database, Error, Keys, LivingValue, Nodes, Records, Result as EngineResult, Snapshot, StoredRecord, Transaction,
+    Database, Error, Files, Keys, LivingValue, Nodes, Records, Result as EngineResult, Snapshot, StoredRecord,
+    Transaction,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -85,6 +86,17 @@ impl ReadPoint {
         match self {
             Self::Now => Ok((*database.existing_graph(graph)?).clone()),
             Self::Then(snapshot) => snapshot.waiting(database.waits()).graph(graph),
+        }
+    }
+
+    /// Of a snapshot, one whose calls say `NotFound` where there was none.
+    ///
+    /// # Errors
+    /// `NotFound` without such a tree; `Conflict` when the snapshot has ended.
+    pub fn tree(&self, database: &Database, tree: &str) -> EngineResult<Files> {
+        match self {
+            Self::Now => Ok((*database.existing_tree(tree)?).clone()),
+            Self::Then(snapshot) => snapshot.waiting(database.waits()).tree(tree),
         }
     }
 

@@ -23,3 +23,4 @@ mod snapshots;
 mod tenants;
 mod throttling;
 mod tls;
+mod trees;
