@@ -38,6 +38,7 @@ EVERYWHERE = {
     "test_search",
     "test_tenants",
     "test_transactions",
+    "test_trees",
     "test_ways_of_searching",
 }
 
@@ -124,5 +125,7 @@ def empty(address: str) -> None:
             db.drop_keyspace(name)
         for name in db.graphs():
             db.drop_graph(name)
+        for name in db.trees():
+            db.drop_tree(name)
         for name in db.tenant_names():
             db.drop_tenant(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nuthatch
-from nuthatch import aio, aio_graph, aio_kv, aio_transactions, graph, snapshots, transactions
+from nuthatch import aio, aio_graph, aio_kv, aio_transactions, aio_tree, graph, snapshots, transactions, tree
 
 #: What changes something, or waits for what changes.
 WRITES = {
@@ -29,6 +29,11 @@ WRITES = {
     "put_edges": "writes",
     "delete_nodes": "writes",
     "delete_edges": "writes",
+    "remove": "writes",
+    "erase": "writes",
+    "snapshot": "writes: it names a tree as it stands",
+    "drop_snapshot": "writes",
+    "set_retention": "writes",
     "__setitem__": "writes",
     "__delitem__": "writes",
     "__len__": "`count()` says the same, and iterating does not count first",
@@ -40,9 +45,11 @@ VIEWS = [
     (nuthatch.Collection, snapshots.SnapshotCollection, transactions.TransactionCollection),
     (nuthatch.Keyspace, snapshots.SnapshotKeyspace, transactions.TransactionKeyspace),
     (nuthatch.Graph, graph.SnapshotGraph, graph.TransactionGraph),
+    (nuthatch.Tree, tree.SnapshotTree),
     (aio.AsyncCollection, aio_transactions.AsyncSnapshotCollection, aio_transactions.AsyncTransactionCollection),
     (aio_kv.AsyncKeyspace, aio_transactions.AsyncSnapshotKeyspace, aio_transactions.AsyncTransactionKeyspace),
     (aio_graph.AsyncGraph, aio_graph.AsyncSnapshotGraph, aio_graph.AsyncTransactionGraph),
+    (aio_tree.AsyncTree, aio_tree.AsyncSnapshotTree),
 ]
 
 

@@ -18,6 +18,7 @@ use crate::keyspace::{self, Keyspace};
 use crate::snapshot::Snapshot;
 use crate::tenants::{self, LimitArguments};
 use crate::transaction::Transaction;
+use crate::tree::Tree;
 use crate::value::json_to_python;
 use crate::write_batch::WriteBatch;
 
@@ -207,6 +208,27 @@ impl Database {
     fn drop_graph(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_graph(&name))
+    }
+
+    /// Made by its first file; it must be there, unless `create`.
+    fn tree(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Tree> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let tree = engine(py, || match create {
+            true => database.tree(&name),
+            false => database.existing_tree(&name),
+        })?;
+        Ok(Tree::live(tree.with_durability(durability), self.handle.clone()))
+    }
+
+    fn tree_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.tree_names())
+    }
+
+    fn drop_tree(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_tree(&name))
     }
 
     fn tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {

@@ -31,6 +31,7 @@ mod searching_many;
 mod snapshot;
 mod tenants;
 mod transaction;
+mod tree;
 mod value;
 mod write_batch;
 
@@ -59,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(graph::nodes_json, module)?)?;
     module.add_function(wrap_pyfunction!(graph::edges_json, module)?)?;
     module.add_function(wrap_pyfunction!(graph::check_graph_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(tree::check_tree, module)?)?;
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;
     module.add_class::<embedder::Embedder>()?;
@@ -77,5 +79,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<transaction::TransactionCollection>()?;
     module.add_class::<transaction::TransactionKeyspace>()?;
+    module.add_class::<tree::Tree>()?;
     module.add_class::<write_batch::WriteBatch>()
 }

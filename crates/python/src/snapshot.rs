@@ -16,6 +16,7 @@ use crate::records::{self, RecordParts, Vectors};
 use crate::results::Results;
 use crate::searching::Query;
 use crate::searching_many::search_many;
+use crate::tree::Tree;
 
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Snapshot {
@@ -63,6 +64,15 @@ impl Snapshot {
         let snapshot = self.get(py)?;
         let graph = engine(py, || snapshot.graph(&name))?;
         Ok(Graph::kept(graph, name, self.handle.clone()))
+    }
+
+    fn tree(&self, py: Python<'_>, name: String) -> PyResult<Tree> {
+        let snapshot = self.get(py)?;
+        let files = engine(py, || {
+            core::check_tree(&name)?;
+            snapshot.tree(&name)
+        })?;
+        Ok(Tree::kept(files, self.handle.clone()))
     }
 
     fn collection(&self, py: Python<'_>, name: String) -> PyResult<SnapshotCollection> {

@@ -29,6 +29,7 @@ from .aio_transactions import (
     AsyncTransactionCollection,
     AsyncTransactionKeyspace,
 )
+from .aio_tree import AsyncGrepMatches, AsyncSnapshotTree, AsyncTree
 from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .collection import Collection
 from .database import Database, connect
@@ -82,6 +83,19 @@ from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
+from .tree import SnapshotTree, Tree
+from .tree_entries import (
+    PutFile,
+    PutReport,
+    TreeChange,
+    TreeEntry,
+    TreeErased,
+    TreeInfo,
+    TreeRetention,
+    TreeSnapshot,
+    TreeTotals,
+)
+from .tree_grep import GrepCut, GrepMatch, GrepMatches
 from .vector_fields import VectorField
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
@@ -91,15 +105,18 @@ __all__ = [
     "AsyncCollection",
     "AsyncDatabase",
     "AsyncGraph",
+    "AsyncGrepMatches",
     "AsyncKeyspace",
     "AsyncSnapshot",
     "AsyncSnapshotCollection",
     "AsyncSnapshotGraph",
     "AsyncSnapshotKeyspace",
+    "AsyncSnapshotTree",
     "AsyncTransaction",
     "AsyncTransactionCollection",
     "AsyncTransactionGraph",
     "AsyncTransactionKeyspace",
+    "AsyncTree",
     "Backup",
     "BackupCheck",
     "BackupProgress",
@@ -127,6 +144,9 @@ __all__ = [
     "ForbiddenError",
     "Graph",
     "GraphCounts",
+    "GrepCut",
+    "GrepMatch",
+    "GrepMatches",
     "Hit",
     "Holder",
     "ImportReport",
@@ -147,6 +167,8 @@ __all__ = [
     "NuthatchError",
     "Page",
     "Progress",
+    "PutFile",
+    "PutReport",
     "Receipt",
     "Record",
     "RemovedFile",
@@ -157,6 +179,7 @@ __all__ = [
     "SnapshotCollection",
     "SnapshotGraph",
     "SnapshotKeyspace",
+    "SnapshotTree",
     "Stats",
     "Tenant",
     "TenantLimits",
@@ -167,6 +190,14 @@ __all__ = [
     "TransactionKeyspace",
     "TransferProgress",
     "Traversal",
+    "Tree",
+    "TreeChange",
+    "TreeEntry",
+    "TreeErased",
+    "TreeInfo",
+    "TreeRetention",
+    "TreeSnapshot",
+    "TreeTotals",
     "UnavailableError",
     "Upserted",
     "VectorField",

@@ -17,6 +17,7 @@ from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
 from .aio_tenants import AsyncTenants
 from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
+from .aio_tree import AsyncTree
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
 from .collection import Collection, Records
@@ -180,6 +181,18 @@ class AsyncDatabase(AsyncTenants):
     async def drop_graph(self, name: str) -> bool:
         """As ``Database.drop_graph``."""
         return await in_thread(self.sync.drop_graph, name)
+
+    async def tree(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncTree:
+        """As ``Database.tree``."""
+        return AsyncTree(await in_thread(self.sync.tree, name, create=create, durability=durability))
+
+    async def trees(self) -> list[str]:
+        """As ``Database.trees``."""
+        return await in_thread(self.sync.trees)
+
+    async def drop_tree(self, name: str) -> bool:
+        """As ``Database.drop_tree``."""
+        return await in_thread(self.sync.drop_tree, name)
 
     def batch(self, *, durability: Durability | None = None) -> AsyncBatch:
         """As ``Database.batch``, for ``async with``."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .adding import AddOptions
 from .aio_graph import AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_reads import AsyncCollectionReads, AsyncKeyReads
+from .aio_tree import AsyncSnapshotTree
 from .arguments import StrPath
 from .collection import Records
 from .graph import BatchGraph
@@ -102,6 +103,10 @@ class AsyncSnapshot:
     async def graph(self, name: str) -> AsyncSnapshotGraph:
         """As ``Snapshot.graph``."""
         return AsyncSnapshotGraph(await in_thread(self.sync.graph, name))
+
+    async def tree(self, name: str) -> AsyncSnapshotTree:
+        """As ``Snapshot.tree``."""
+        return AsyncSnapshotTree(await in_thread(self.sync.tree, name))
 
     async def collection(self, name: str) -> AsyncSnapshotCollection:
         """As ``Snapshot.collection``."""

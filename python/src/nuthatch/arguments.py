@@ -163,6 +163,15 @@ def ids(value: object) -> list[str]:
     return [text(f"ids[{at}]", id) for at, id in enumerate(value)]
 
 
+def texts(name: str, value: object) -> list[str]:
+    """One string or several."""
+    if isinstance(value, str):
+        return [text(name, value)]
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        _wrong(name, value, "a string or a list of strings")
+    return [text(f"{name}[{at}]", one) for at, one in enumerate(value)]
+
+
 def paths(value: StrPath | Iterable[StrPath]) -> list[str]:
     """One path or several, with ``~`` resolved."""
     several = [value] if isinstance(value, (str, os.PathLike)) else list(value)

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
         transaction,
         transaction_collection,
         transaction_keyspace,
+        tree,
     )
 
     DatabaseCore: TypeAlias = extension.Database | database.Database
     CollectionCore: TypeAlias = extension.Collection | collection.Collection
     KeyspaceCore: TypeAlias = extension.Keyspace | keyspace.Keyspace
     GraphCore: TypeAlias = extension.Graph | graph.GraphReads
+    TreeCore: TypeAlias = extension.Tree | tree.TreeReads
     BatchCore: TypeAlias = extension.WriteBatch | batch.WriteBatch
     SnapshotCore: TypeAlias = extension.Snapshot | snapshot.Snapshot
     SnapshotKeyspaceCore: TypeAlias = extension.SnapshotKeyspace | snapshot.SnapshotKeyspace

@@ -24,6 +24,7 @@ from .snapshots import Snapshot
 from .tenants import Tenants
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
+from .tree import Tree
 from .vector_fields import VectorField
 from .write_batch import Batch
 
@@ -273,6 +274,32 @@ class Database(Tenants):
     def drop_graph(self, name: str) -> bool:
         """Deletes a graph with everything in it. Returns False when there is none."""
         return self._core.drop_graph(arguments.text("name", name))
+
+    def tree(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Tree:
+        """Returns the tree of that name, which its first file makes; ``create=False`` raises
+        NotFoundError when there is none.
+
+        ``durability`` is that of its writes. Programs older than trees refuse a folder that has
+        one.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("notes").put("a.txt", "hello")
+        ...     db.trees(), db.tree("notes").get("a.txt")
+        (['notes'], b'hello')
+        """
+        core = self._core.tree(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        return Tree(core)
+
+    def trees(self) -> list[str]:
+        """Lists the names of all trees, sorted."""
+        return self._core.tree_names()
+
+    def drop_tree(self, name: str) -> bool:
+        """Erases a tree with all versions and snapshots. Returns False when there is none."""
+        return self._core.drop_tree(arguments.text("name", name))
 
     def batch(self, *, durability: Durability | None = None) -> Batch:
         """Collects writes to keyspaces, graphs and collections into one atomic write at the end of

@@ -9,8 +9,9 @@ class NuthatchError(Exception):
     """The base of all errors that this package raises on purpose.
 
     ``what`` and ``name`` identify the subject, if it has a name: ``what`` is its type (``"collection"``,
-    ``"keyspace"``, ``"graph"``, ``"record"``, ``"key"``, ``"file"``, ``"tenant"``, ``"snapshot"``, ``"backup"``,
-    ``"receipt"``, ``"path"``, …). Decide by the class and by these two: the words of a message may change.
+    ``"keyspace"``, ``"graph"``, ``"tree"``, ``"record"``, ``"key"``, ``"file"``, ``"tenant"``, ``"snapshot"``,
+    ``"tree_snapshot"``, ``"backup"``, ``"receipt"``, ``"path"``, …). Decide by the class and by these two: the words
+    of a message may change.
     """
 
     what: str | None = None

@@ -8,13 +8,14 @@ from . import arguments
 from .collection_reads import CollectionReads
 from .graph import SnapshotGraph
 from .kv_reads import KeyReads
+from .tree import SnapshotTree
 
 if TYPE_CHECKING:
     from .cores import SnapshotCollectionCore, SnapshotCore, SnapshotKeyspaceCore
 
 
 class Snapshot:
-    """All keyspaces, graphs and collections as of the moment when it was taken.
+    """All keyspaces, graphs, trees and collections as of the moment when it was taken.
 
     ``Database.snapshot`` makes it; it ends with its block. It keeps replaced data on disk, so it
     also ends when it is older than ``snapshot_age`` of ``connect`` (default ten minutes; on a
@@ -42,6 +43,12 @@ class Snapshot:
     def graph(self, name: str) -> SnapshotGraph:
         """Returns the graph of that name as of the snapshot; an empty one when it did not exist."""
         return SnapshotGraph(self._core.graph(arguments.text("name", name)))
+
+    def tree(self, name: str) -> SnapshotTree:
+        """Returns the tree of that name as of the snapshot. Its calls raise NotFoundError when it
+        did not exist.
+        """
+        return SnapshotTree(self._core.tree(arguments.text("name", name)))
 
     def collection(self, name: str) -> SnapshotCollection:
         """Returns the collection of that name as of the snapshot. Raises NotFoundError when it did

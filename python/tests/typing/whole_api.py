@@ -13,6 +13,7 @@ import pyarrow
 from typing_extensions import assert_type
 
 import nuthatch
+import nuthatch.tree_entries
 from nuthatch import errors
 
 
@@ -370,6 +371,45 @@ async def awaiting() -> None:
         assert_type(await db.snapshot(), nuthatch.AsyncSnapshot)
     db = await nuthatch.connect_async(":memory:")
     assert_type(await db.stats(), nuthatch.Stats)
+
+
+def trees(db: nuthatch.Database) -> None:
+    tree = db.tree("t", create=False, durability="os")
+    assert_type(tree, nuthatch.Tree)
+    assert_type(
+        tree.put("a", b"x", mode=0o755, modified=datetime.datetime.now(datetime.timezone.utc)), nuthatch.PutReport
+    )
+    tree.put_many({"a": "x"}, remove=["b"])
+    tree.put_many([nuthatch.PutFile("a", "x"), {"path": "b", "data": b"x"}])
+    assert_type(tree.get("a", as_of=5, start=1, end=2), bytes)
+    assert_type(tree.open("a", as_of="v1").read(), bytes)
+    assert_type(tree.entry("a"), nuthatch.TreeEntry | None)
+    assert_type([entry.kind for entry in tree.list("a")], list[nuthatch.tree_entries.EntryKind])
+    assert_type([entry.modified for entry in tree], list[datetime.datetime])
+    assert_type(tree.versions("a"), list[nuthatch.TreeEntry])
+    assert_type(tree.snapshot("v1"), nuthatch.TreeSnapshot)
+    assert_type(tree.snapshots(), list[nuthatch.TreeSnapshot])
+    assert_type(tree.drop_snapshot("v1"), bool)
+    assert_type(tree.diff("v1", below="a")[0].before, nuthatch.TreeEntry | None)
+    assert_type(tree.erase("a"), nuthatch.TreeErased)
+    assert_type(tree.info().retention, nuthatch.TreeRetention)
+    tree.set_retention(versions=5, days=None)
+    found = tree.grep("x", globs="*.py", before_context=1)
+    assert_type(found.cut, list[nuthatch.GrepCut])
+    assert_type([match.spans for match in found], list[tuple[tuple[int, int], ...]])
+    assert_type(db.trees(), list[str])
+    assert_type(db.drop_tree("t"), bool)
+    with db.snapshot() as snapshot:
+        assert_type(snapshot.tree("t"), nuthatch.SnapshotTree)
+
+
+async def trees_awaited(db: nuthatch.AsyncDatabase) -> None:
+    tree = await db.tree("t")
+    assert_type(tree, nuthatch.AsyncTree)
+    assert_type(await tree.put("a", "x"), nuthatch.PutReport)
+    assert_type([entry async for entry in tree.list()], list[nuthatch.TreeEntry])
+    assert_type([match.line async for match in await tree.grep("x")], list[str])
+    assert_type(await (await (await db.snapshot()).tree("t")).get("a"), bytes)
 
 
 def backing_up(db: nuthatch.Database) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -81,25 +82,29 @@ class Caller:
         body: object = None,
         *,
         media_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
         is_read: bool = False,
         is_long: bool = False,
+        is_streamed: bool = False,
         timeout_seconds: float | None = None,
         cancel: _core.CancelFlag | None = None,
     ) -> Answer:
         """One request. ``body``: bytes as they are, anything else as JSON. ``timeout_seconds`` is sent to the server:
-        the answer has at least that time."""
+        the answer has at least that time. ``is_streamed``: the server takes a body of any size."""
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-        if sent is not None and self.body_bytes_max is not None and len(sent) > self.body_bytes_max:
+        bytes_max = None if is_streamed else self.body_bytes_max
+        if sent is not None and bytes_max is not None and len(sent) > bytes_max:
             raise ExhaustedError(
-                f"a request of {_mib(len(sent))}, and the server takes {_mib(self.body_bytes_max)} at a time; split it"
+                f"a request of {_mib(len(sent))}, and the server takes {_mib(bytes_max)} at a time; split it"
             )
-        headers = self.headers if sent is None else {**self.headers, "content-type": media_type}
+        own = self.headers if headers is None else {**self.headers, **headers}
+        given = own if sent is None else {**own, "content-type": media_type}
         timeout = self.wire.timeout_seconds if timeout_seconds is None else self.wire.timeout_seconds + timeout_seconds
         return self.wire.ask(
             method,
             path,
             body=sent,
-            headers=headers,
+            headers=given,
             is_read=is_read,
             timeout_seconds=None if is_long else timeout,
             cancel=cancel,

@@ -18,6 +18,7 @@ from .keyspace import Keyspace
 from .problems import not_over_http
 from .snapshot import Snapshot
 from .transaction import Transaction
+from .tree import Tree
 
 if TYPE_CHECKING:
     from .._core import CollectionArguments, LimitArguments
@@ -124,6 +125,20 @@ class Database(OverHttp):
 
     def drop_graph(self, name: str) -> bool:
         return self._drop("graph", address("graphs", name))
+
+    def tree(self, name: str, create: bool, durability: str | None) -> Tree:
+        _core.check_tree(name)
+        durable = checked(durability)
+        if not create:
+            self._check_there(address("trees", name))
+        return Tree(self._caller, name, durable)
+
+    def tree_names(self) -> list[str]:
+        names: list[str] = self._caller.read("GET", "/v1/trees")["trees"]
+        return names
+
+    def drop_tree(self, name: str) -> bool:
+        return self._drop("tree", address("trees", name))
 
     def tenant(self, name: str) -> Database:
         self.tenant_info(name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from .. import _core
 from ..cores import OverHttp
 from .caller import Caller
 from .graph import GraphReads
 from .moment import CallerThen, Moment
 from .reads import KeyReads, RecordReads
+from .tree import TreeReads
 
 _OVER = "the snapshot is closed; take another one"
 
@@ -29,6 +31,11 @@ class Snapshot(OverHttp):
     def graph(self, name: str) -> GraphReads:
         self._caller.check_graph(name)
         return GraphReads(self._caller, name)
+
+    def tree(self, name: str) -> TreeReads:
+        _core.check_tree(name)
+        self._moment.check_open()
+        return TreeReads(self._caller, name)
 
     def collection(self, name: str) -> SnapshotCollection:
         self._caller.check_collection(name)

@@ -1,0 +1,221 @@
+//! A tree as Python sees it: as it is, or in a snapshot. What it tells comes as the dicts of its JSON, which a server sends, too.
+
+use nuthatch_link as core;
+use nuthatch_link::{
+    DiffTrees, EntryKind, Error, Files, GrepRequest, GrepTree, PutFile, PutFiles, PutWhat, Retention, TreeAt, TreeEntry,
+};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{engine, invalid};
+use crate::forked::Forked;
+use crate::handle::Handle;
+use crate::value::json_to_python;
+
+/// What one content may print, and about what a page of a search has.
+const PAGE_BYTES: usize = 8 << 20;
+
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct Tree {
+    at: At,
+    name: String,
+    handle: Handle,
+}
+
+enum At {
+    Live(core::Tree),
+    Kept(Forked<Files>),
+}
+
+/// What the package hands over of `diff`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct DiffArguments {
+    from: Option<String>,
+    to: Option<String>,
+    to_tree: Option<String>,
+    below: String,
+    renames: bool,
+}
+
+/// What the package hands over of `grep`: the fields of a search, and where.
+#[derive(Deserialize)]
+struct GrepArguments {
+    request: GrepRequest,
+    below: String,
+    as_of: Option<String>,
+    history: bool,
+    cursor: Option<String>,
+}
+
+/// path, bytes, mode, modified in nanoseconds since 1970
+type FileParts = (String, PyBackedBytes, u32, i64);
+/// print, contents that were searched, those that were not to their end with the reason, cursor
+type GrepParts<'py> = (Bound<'py, PyBytes>, u64, Vec<(String, String)>, Option<String>);
+
+impl Tree {
+    pub fn live(tree: core::Tree, handle: Handle) -> Self {
+        Self { name: tree.name().into(), at: At::Live(tree), handle }
+    }
+
+    pub fn kept(files: Files, handle: Handle) -> Self {
+        Self { name: files.name().into(), at: At::Kept(Forked::new(files)), handle }
+    }
+
+    /// Asks it while the interpreter does other things.
+    fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Files) -> core::Result<T> + Send) -> PyResult<T> {
+        self.handle.get(py)?;
+        let files: &Files = match &self.at {
+            At::Live(tree) => tree,
+            At::Kept(files) => files.get(),
+        };
+        engine(py, || ask(files))
+    }
+
+    fn write<T: Send>(&self, py: Python<'_>, write: impl FnOnce(&core::Tree) -> core::Result<T> + Send) -> PyResult<T> {
+        self.handle.get(py)?;
+        match &self.at {
+            At::Live(tree) => engine(py, || write(tree)),
+            At::Kept(_) => Err(invalid(py, "a snapshot is read, not written")),
+        }
+    }
+}
+
+#[pymethods]
+impl Tree {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, Files::info)?)
+    }
+
+    fn list_entries<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        below: &str,
+        after: Option<String>,
+        limit: usize,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<String>)> {
+        let page = self.ask(py, |files| files.list(as_of, below, after, limit))?;
+        Ok((to_python(py, &page.entries)?, page.cursor))
+    }
+
+    fn entry<'py>(&self, py: Python<'py>, as_of: Option<&str>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.entry(as_of, path))?)
+    }
+
+    fn versions<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.versions(path))?)
+    }
+
+    /// Of the version with this sequence and content, which was found as of `as_of`.
+    #[expect(clippy::too_many_arguments, reason = "which version, and which of its bytes")]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        path: String,
+        sequence: u64,
+        content: &str,
+        offset: u64,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.ask(py, |files| {
+            let entry = TreeEntry {
+                path,
+                kind: EntryKind::File,
+                bytes: 0,
+                content: Some(content.parse()?),
+                target: None,
+                mode: 0,
+                modified_ns: 0,
+                sequence,
+                recorded_ms: 0,
+            };
+            files.read_version(as_of, &entry, offset, limit)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn diff<'py>(&self, py: Python<'py>, arguments: DiffArguments) -> PyResult<Bound<'py, PyAny>> {
+        let DiffArguments { from, to, to_tree, below, renames } = arguments;
+        let from = TreeAt { tree: self.name.clone(), as_of: from };
+        let to = TreeAt { tree: to_tree.unwrap_or_else(|| self.name.clone()), as_of: to };
+        to_python(py, &self.ask(py, |files| files.diff(DiffTrees { from, to, below, no_renames: !renames }))?)
+    }
+
+    fn snapshots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, Files::snapshots)?)
+    }
+
+    /// A page of ripgrep's print.
+    fn grep<'py>(&self, py: Python<'py>, question: &str) -> PyResult<GrepParts<'py>> {
+        let (page, cursor) = self.ask(py, |files| {
+            let wrong = |error: serde_json::Error| Error::invalid(format!("grep: {error}"));
+            let asked: GrepArguments = serde_json::from_str(question).map_err(wrong)?;
+            let page = files.grep_page(GrepTree {
+                at: files.at(asked.as_of.as_deref()),
+                below: asked.below,
+                request: asked.request,
+                history: asked.history,
+                cursor: asked.cursor.map(|cursor| serde_json::from_str(&cursor)).transpose().map_err(wrong)?,
+                bytes_max: PAGE_BYTES,
+            })?;
+            let cursor = page.cursor.as_ref().map(serde_json::to_string).transpose().map_err(wrong)?;
+            Ok((page, cursor))
+        })?;
+        let cut = page.cut.into_iter().map(|cut| (cut.path, cut.why)).collect();
+        Ok((PyBytes::new(py, &page.output), page.searched, cut, cursor))
+    }
+
+    /// Files that are put, and paths that are removed, together.
+    fn put<'py>(&self, py: Python<'py>, files: Vec<FileParts>, gone: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+        let files = files.into_iter().map(|(path, bytes, mode, modified_ns)| {
+            let what = PutWhat::File(bytes.to_vec());
+            PutFile { path, mode, modified_ns, what }
+        });
+        let put = PutFiles { files: files.collect(), gone, ..PutFiles::default() };
+        to_python(py, &self.write(py, |tree| tree.put_all(put))?)
+    }
+
+    fn remove(&self, py: Python<'_>, path: &str) -> PyResult<u64> {
+        self.write(py, |tree| tree.remove(path))
+    }
+
+    fn erase<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.write(py, |tree| tree.erase(path))?)
+    }
+
+    fn name_snapshot<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.write(py, |tree| tree.name_snapshot(name))?)
+    }
+
+    fn drop_snapshot(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.write(py, |tree| tree.drop_snapshot(name))
+    }
+
+    fn set_retention(&self, py: Python<'_>, versions: Option<u32>, seconds: Option<u64>) -> PyResult<()> {
+        self.write(py, |tree| tree.set_retention(Retention { versions, seconds }))
+    }
+}
+
+/// Refuses a name that no tree, and a path that no file of one can have.
+#[pyfunction]
+#[pyo3(signature = (tree, path=None))]
+pub fn check_tree(py: Python<'_>, tree: &str, path: Option<&str>) -> PyResult<()> {
+    engine(py, || {
+        core::check_tree(tree)?;
+        path.map_or(Ok(()), core::check_path)
+    })
+}
+
+fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(value).map_err(|error| invalid(py, error.to_string()))?;
+    json_to_python(py, value)
+}

@@ -1,0 +1,233 @@
+"""Trees to be awaited: the names, arguments and answers of ``Tree``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NoReturn, TypeAlias
+
+from .kv_entries import Bytes
+from .threads import in_thread
+from .tree import _PAGE, AsOf, FilesToPut, SnapshotTree, Tree, TreeReads
+from .tree_entries import PutReport, TreeChange, TreeEntry, TreeErased, TreeInfo, TreeSnapshot
+from .tree_grep import GrepCut, GrepMatch, GrepMatches
+
+_Entries: TypeAlias = "list[TreeEntry]"
+_Changes: TypeAlias = "list[TreeChange]"
+_Snapshots: TypeAlias = "list[TreeSnapshot]"
+
+
+class AsyncGrepMatches(AsyncIterator[GrepMatch]):
+    """``GrepMatches`` for ``async for``. ``sync`` is the iterator underneath."""
+
+    __slots__ = ("_left", "sync")
+
+    def __init__(self, sync: GrepMatches) -> None:
+        self.sync = sync
+        self._left: list[GrepMatch] = []
+
+    def __aiter__(self) -> AsyncGrepMatches:
+        return self
+
+    async def __anext__(self) -> GrepMatch:
+        while not self._left:
+            if self.sync.has_ended:
+                raise StopAsyncIteration
+            self._left = (await in_thread(self.sync.page))[::-1]
+        return self._left.pop()
+
+    @property
+    def searched(self) -> int:
+        """As ``GrepMatches.searched``."""
+        return self.sync.searched
+
+    @property
+    def cut(self) -> list[GrepCut]:
+        """As ``GrepMatches.cut``."""
+        return self.sync.cut
+
+    def __repr__(self) -> str:
+        return f"Async{self.sync!r}"
+
+
+class AsyncTreeReads:
+    """``TreeReads`` whose calls are awaited; listings and searches are for ``async for``. ``sync`` is the object underneath."""
+
+    __slots__ = ()
+
+    sync: TreeReads
+
+    @property
+    def name(self) -> str:
+        """As ``Tree.name``."""
+        return self.sync.name
+
+    async def info(self) -> TreeInfo:
+        """As ``Tree.info``."""
+        return await in_thread(self.sync.info)
+
+    async def get(self, path: str, *, as_of: AsOf | None = None, start: int = 0, end: int | None = None) -> bytes:
+        """As ``Tree.get``."""
+        return await in_thread(self.sync.get, path, as_of=as_of, start=start, end=end)
+
+    async def open(self, path: str, *, as_of: AsOf | None = None) -> io.BufferedReader:
+        """As ``Tree.open``. The file object's own calls are not awaited: read it in a thread (``asyncio.to_thread``)."""
+        return await in_thread(self.sync.open, path, as_of=as_of)
+
+    async def entry(self, path: str, *, as_of: AsOf | None = None) -> TreeEntry | None:
+        """As ``Tree.entry``."""
+        return await in_thread(self.sync.entry, path, as_of=as_of)
+
+    async def list(self, below: str = "", *, as_of: AsOf | None = None) -> AsyncIterator[TreeEntry]:
+        """As ``Tree.list``."""
+        entries = self.sync.list(below, as_of=as_of)
+        while page := await in_thread(_some, entries):
+            for entry in page:
+                yield entry
+
+    def __aiter__(self) -> AsyncIterator[TreeEntry]:
+        return self.list()
+
+    async def contains(self, path: str) -> bool:
+        """Whether something stands at a path: ``path in tree``, which cannot be awaited."""
+        return await in_thread(self.sync.__contains__, path)
+
+    async def versions(self, path: str) -> _Entries:
+        """As ``Tree.versions``."""
+        return await in_thread(self.sync.versions, path)
+
+    async def snapshots(self) -> _Snapshots:
+        """As ``Tree.snapshots``."""
+        return await in_thread(self.sync.snapshots)
+
+    async def diff(
+        self,
+        from_: AsOf | None,
+        to: AsOf | None = None,
+        *,
+        below: str = "",
+        renames: bool = True,
+        to_tree: str | None = None,
+    ) -> _Changes:
+        """As ``Tree.diff``."""
+        return await in_thread(self.sync.diff, from_, to, below=below, renames=renames, to_tree=to_tree)
+
+    async def grep(
+        self,
+        pattern: str | Iterable[str],
+        *,
+        fixed_strings: bool = False,
+        ignore_case: bool = False,
+        smart_case: bool = False,
+        word: bool = False,
+        line: bool = False,
+        invert: bool = False,
+        multiline: bool = False,
+        text: bool = False,
+        globs: str | Iterable[str] = (),
+        types: str | Iterable[str] = (),
+        types_not: str | Iterable[str] = (),
+        before_context: int = 0,
+        after_context: int = 0,
+        max_count: int | None = None,
+        below: str = "",
+        as_of: AsOf | None = None,
+        history: bool = False,
+    ) -> AsyncGrepMatches:
+        """As ``Tree.grep``: ``async for found in await tree.grep("pattern"):``."""
+        found = await in_thread(
+            self.sync.grep,
+            pattern,
+            fixed_strings=fixed_strings,
+            ignore_case=ignore_case,
+            smart_case=smart_case,
+            word=word,
+            line=line,
+            invert=invert,
+            multiline=multiline,
+            text=text,
+            globs=globs,
+            types=types,
+            types_not=types_not,
+            before_context=before_context,
+            after_context=after_context,
+            max_count=max_count,
+            below=below,
+            as_of=as_of,
+            history=history,
+        )
+        return AsyncGrepMatches(found)
+
+    def __repr__(self) -> str:
+        return f"Async{self.sync!r}"
+
+    def __reduce__(self) -> NoReturn:
+        self.sync.__reduce__()
+
+
+class AsyncTree(AsyncTreeReads):
+    """A ``Tree`` whose calls are awaited. ``sync`` is the tree underneath.
+
+    >>> import asyncio, nuthatch
+    >>> async def main():
+    ...     async with nuthatch.connect_async(":memory:") as db:
+    ...         tree = await db.tree("notes")
+    ...         await tree.put_many({"a.txt": "one", "b.txt": "two"})
+    ...         return [entry.path async for entry in tree], [found.line async for found in await tree.grep("t")]
+    >>> asyncio.run(main())
+    (['a.txt', 'b.txt'], ['two'])
+    """
+
+    __slots__ = ("sync",)
+
+    sync: Tree
+
+    def __init__(self, sync: Tree) -> None:
+        self.sync = sync
+
+    async def put(
+        self, path: str, data: Bytes, *, mode: int = 0o644, modified: datetime | int | None = None
+    ) -> PutReport:
+        """As ``Tree.put``."""
+        return await in_thread(self.sync.put, path, data, mode=mode, modified=modified)
+
+    async def put_many(self, files: FilesToPut, *, remove: Iterable[str] = ()) -> PutReport:
+        """As ``Tree.put_many``."""
+        return await in_thread(self.sync.put_many, files, remove=remove)
+
+    async def remove(self, path: str) -> int:
+        """As ``Tree.remove``."""
+        return await in_thread(self.sync.remove, path)
+
+    async def erase(self, path: str) -> TreeErased:
+        """As ``Tree.erase``."""
+        return await in_thread(self.sync.erase, path)
+
+    async def snapshot(self, name: str) -> TreeSnapshot:
+        """As ``Tree.snapshot``."""
+        return await in_thread(self.sync.snapshot, name)
+
+    async def drop_snapshot(self, name: str) -> bool:
+        """As ``Tree.drop_snapshot``."""
+        return await in_thread(self.sync.drop_snapshot, name)
+
+    async def set_retention(self, *, versions: int | None, days: float | timedelta | None) -> None:
+        """As ``Tree.set_retention``."""
+        await in_thread(self.sync.set_retention, versions=versions, days=days)
+
+
+class AsyncSnapshotTree(AsyncTreeReads):
+    """A ``SnapshotTree`` whose calls are awaited."""
+
+    __slots__ = ("sync",)
+
+    sync: SnapshotTree
+
+    def __init__(self, sync: SnapshotTree) -> None:
+        self.sync = sync
+
+
+def _some(entries: Iterator[TreeEntry]) -> _Entries:
+    return list(islice(entries, _PAGE))

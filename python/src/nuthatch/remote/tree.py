@@ -1,0 +1,174 @@
+"""A tree of a server: as it is, and as it was."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote
+
+from .. import _core
+from ..errors import ConflictError, InvalidError, NotFoundError
+from .caller import OCTETS, Caller, address
+from .problems import not_over_http
+from .reads import Named
+from .values import bytes_json
+
+if TYPE_CHECKING:
+    from ..tree_grep import GrepParts
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: A request that carries more may take longer than others.
+_LONG_BYTES = 8 << 20
+
+
+class TreeReads(Named):
+    """Reading a tree."""
+
+    def info(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._read("GET", "", None)
+        return found
+
+    def list_entries(
+        self, as_of: str | None, below: str, after: str | None, limit: int
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        page = self._read("GET", "entries", None, as_of=as_of, below=below, after=after, limit=limit)
+        return page["entries"], page["cursor"]
+
+    def entry(self, as_of: str | None, path: str) -> dict[str, Any] | None:
+        _core.check_tree(self._name, path)
+        found, _ = self.list_entries(as_of, path, None, 1)
+        return found[0] if found and found[0]["path"] == path else None
+
+    def versions(self, path: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._read("GET", "versions", None, path=path)["versions"]
+        return found
+
+    def read(self, as_of: str | None, path: str, sequence: int, content: str, offset: int, limit: int) -> bytes:
+        headers = {"if-match": f'"{content}"', "range": f"bytes={offset}-{offset + limit - 1}"}
+        for moment in (as_of, str(sequence)):
+            try:
+                return self._caller.ask("GET", self._file(path, as_of=moment), headers=headers, is_read=True).body
+            except (NotFoundError, InvalidError):
+                continue  # something else stands there now
+            except ConflictError as conflict:
+                if conflict.what != "file":
+                    raise  # a snapshot that has ended
+        error = NotFoundError(
+            f"the version of {path!r} of tree {self._name!r} that was being read is gone; read it again"
+        )
+        error.what, error.name = "file", path
+        raise error
+
+    def diff(self, arguments: _core.DiffArguments) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._read("POST", "diff", {**arguments})["changes"]
+        return found
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._read("GET", "snapshots", None)["snapshots"]
+        return found
+
+    def grep(self, question: str) -> GrepParts:
+        asked = json.loads(question)
+        body = {**asked.pop("request"), **asked, "pages": True}
+        answer = self._caller.ask("POST", self._place("grep"), body, is_read=True, is_long=True).body
+        output, _, last = answer.removesuffix(b"\n").rpartition(b"\n")
+        said = json.loads(last or b"{}")
+        if said.get("type") != "report":
+            from .problems import PROBLEM, problem
+
+            failed = json.dumps(said.get("data")).encode()
+            raise problem(self._caller.wire.url, said.get("data", {}).get("status", 500), PROBLEM, failed)
+        report = said["data"]
+        return output, report["searched"], [(cut["path"], cut["why"]) for cut in report["cut"]], report["cursor"]
+
+    def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
+        _read_only()
+
+    def remove(self, path: str) -> int:
+        _read_only()
+
+    def erase(self, path: str) -> dict[str, Any]:
+        _read_only()
+
+    def name_snapshot(self, name: str) -> dict[str, Any]:
+        _read_only()
+
+    def drop_snapshot(self, name: str) -> bool:
+        _read_only()
+
+    def set_retention(self, versions: int | None, seconds: int | None) -> None:
+        _read_only()
+
+    def _read(self, method: str, what: str, body: object, **parameters: object) -> Any:
+        return self._caller.read(method, self._place(*([what] if what else []), **parameters), body)
+
+    def _place(self, *what: str, **parameters: object) -> str:
+        return address("trees", self._name, *what, **parameters)
+
+    def _file(self, path: str, **parameters: object) -> str:
+        _core.check_tree(self._name, path)
+        base, _, query = self._place("files", "x", **parameters).partition("?")
+        parts = "/".join(quote(part, safe="") for part in path.split("/"))
+        place = f"{base.removesuffix('x')}{parts}"
+        return f"{place}?{query}" if query else place
+
+
+def _read_only() -> NoReturn:
+    not_over_http("writing to a snapshot", "write to the database")
+
+
+class Tree(TreeReads):
+    """As the extension module's."""
+
+    def __init__(self, caller: Caller, name: str, durability: str | None) -> None:
+        super().__init__(caller, name)
+        self._durability = durability
+
+    def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
+        if len(files) == 1 and not gone:
+            [(path, data, mode, modified_ns)] = files
+            place = self._file(path, mode=f"{mode:o}", modified=_time(modified_ns), durability=self._durability)
+            is_long = len(data) > _LONG_BYTES
+            answer = self._caller.ask("PUT", place, data, media_type=OCTETS, is_long=is_long, is_streamed=True)
+        else:
+            put = [
+                {"path": path, "content": bytes_json(data), "mode": mode, "modified_ns": modified_ns}
+                for path, data, mode, modified_ns in files
+            ]
+            place = self._place("write", durability=self._durability)
+            answer = self._caller.ask("POST", place, {"put": put, "remove": gone})
+        report: dict[str, Any] = answer.json()
+        return report
+
+    def remove(self, path: str) -> int:
+        removed: int = self._caller.write("DELETE", self._file(path, durability=self._durability))["removed"]
+        return removed
+
+    def erase(self, path: str) -> dict[str, Any]:
+        place = self._file(path, erase=True, durability=self._durability)
+        erased: dict[str, Any] = self._caller.write("DELETE", place)
+        return erased
+
+    def name_snapshot(self, name: str) -> dict[str, Any]:
+        place = self._place("snapshots", durability=self._durability)
+        named: dict[str, Any] = self._caller.write("POST", place, {"name": name})
+        return named
+
+    def drop_snapshot(self, name: str) -> bool:
+        try:
+            self._caller.ask("DELETE", self._place("snapshots", name, durability=self._durability))
+        except NotFoundError as error:
+            if error.what == "tree_snapshot":
+                return False
+            raise
+        return True
+
+    def set_retention(self, versions: int | None, seconds: int | None) -> None:
+        place = self._place("retention", durability=self._durability)
+        self._caller.ask("PUT", place, {"versions": versions, "seconds": seconds})
+
+
+def _time(modified_ns: int) -> str:
+    seconds, fraction = divmod(modified_ns, 1_000_000_000)
+    return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}.{fraction:09}Z"

@@ -1,0 +1,438 @@
+"""Trees: files kept bit for bit under relative paths, with versions and named snapshots.
+
+What it is: ``Database.tree`` gives a ``Tree``, for originals: getting back the very bytes that were put, as they are or as
+they were, comparing states, and searching the bytes exactly.
+What it is not: a way to search by meaning (collections hold passages), nor a file system: nothing is mounted or locked.
+Invariant: every write is one atomic batch; a file that is being read stays one version.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from . import arguments, tree_entries, tree_grep
+from .errors import InvalidError, NotFoundError
+from .kv_entries import Bytes, as_bytes
+from .tree_entries import PutFile, PutReport, TreeChange, TreeEntry, TreeErased, TreeInfo, TreeSnapshot
+from .tree_file import BUFFER_BYTES, PART_BYTES, TreeFile
+from .tree_grep import GrepMatches
+
+if TYPE_CHECKING:
+    from .cores import TreeCore
+
+#: Entries that an iteration reads at once.
+_PAGE = 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+_Entries: TypeAlias = "list[TreeEntry]"
+_Changes: TypeAlias = "list[TreeChange]"
+_Snapshots: TypeAlias = "list[TreeSnapshot]"
+_Files: TypeAlias = "list[tuple[str, bytes, int, int]]"
+
+FilesToPut: TypeAlias = "Mapping[str, Bytes] | Iterable[PutFile | Mapping[str, Any]]"
+"""Paths with their bytes, ``PutFile``, or dicts of ``path``, ``data``, ``mode`` and ``modified``."""
+
+
+class TreeReads:
+    """Reading files, versions and snapshots: the common part of ``Tree`` and ``SnapshotTree``.
+
+    ``as_of`` shows the tree as it was: the name of one of its snapshots, the ``sequence`` of a
+    write, or a time (a datetime with a time zone, or text such as ``"2026-11-25T10:00:00Z"``).
+    """
+
+    __slots__ = ("_core",)
+
+    _core: TreeCore
+
+    def __init__(self, core: TreeCore) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """The tree's name."""
+        return self._core.name
+
+    def info(self) -> TreeInfo:
+        """Describes the tree. Raises NotFoundError when no file was ever put into a tree of this name."""
+        return tree_entries.info(self._core.info())
+
+    def get(self, path: str, *, as_of: AsOf | None = None, start: int = 0, end: int | None = None) -> bytes:
+        """Returns the bytes of a file, from ``start`` to before ``end``; fewer where it ends.
+
+        Raises NotFoundError when nothing stands there, and InvalidError for a folder or a link.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     tree = db.tree("notes")
+        ...     _ = tree.put("a.txt", "hello")
+        ...     tree.get("a.txt"), tree.get("a.txt", start=1, end=3)
+        (b'hello', b'el')
+        """
+        file = self._file(path, as_of)
+        at = arguments.whole("start", start)
+        to = file.entry.bytes if end is None else min(arguments.whole("end", end), file.entry.bytes)
+        parts = []
+        while at < to:
+            parts.append(file.read_part(at, min(to - at, PART_BYTES)))
+            at += len(parts[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def open(self, path: str, *, as_of: AsOf | None = None) -> io.BufferedReader:
+        """Opens a file for reading: a binary file object that can seek, and reads in parts.
+
+        It stays the version that it is now, whatever is written meanwhile; when that version is
+        erased or no longer kept, reading raises NotFoundError.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("notes").put("a.txt", "one\\ntwo\\n")
+        ...     with db.tree("notes").open("a.txt") as file:
+        ...         file.seek(4), file.readline()
+        (4, b'two\\n')
+        """
+        file = self._file(path, as_of)
+        return io.BufferedReader(TreeFile(file.entry, file.read_part), BUFFER_BYTES)
+
+    def entry(self, path: str, *, as_of: AsOf | None = None) -> TreeEntry | None:
+        """Returns what stands at a path; None when nothing does."""
+        return tree_entries.optional_entry(self._core.entry(_moment(as_of), arguments.text("path", path)))
+
+    def list(self, below: str = "", *, as_of: AsOf | None = None) -> Iterator[TreeEntry]:
+        """Iterates over the files, folders and links at a path or below it, by path, page by page.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("code").put_many({"src/a.py": "a", "src/b.py": "b", "readme": "c"})
+        ...     [entry.path for entry in db.tree("code").list("src")]
+        ['src/a.py', 'src/b.py']
+        """
+        moment, place = _moment(as_of), arguments.text("below", below)
+        return self._list(moment, place)
+
+    def _list(self, moment: str | None, below: str) -> Iterator[TreeEntry]:
+        after = None
+        while True:
+            entries, after = self._page(moment, below, after)
+            yield from entries
+            if after is None:
+                return
+
+    def _page(self, moment: str | None, below: str, after: str | None) -> tuple[_Entries, str | None]:
+        found, cursor = self._core.list_entries(moment, below, after, _PAGE)
+        return [TreeEntry(**parts) for parts in found], cursor
+
+    def __iter__(self) -> Iterator[TreeEntry]:
+        return self._list(None, "")
+
+    def __contains__(self, path: object) -> bool:
+        return self.entry(arguments.text("path", path)) is not None
+
+    def versions(self, path: str) -> _Entries:
+        """Returns all versions of a path that are kept, the newest first, those included that say that it is gone."""
+        return [TreeEntry(**parts) for parts in self._core.versions(arguments.text("path", path))]
+
+    def snapshots(self) -> _Snapshots:
+        """Returns the named snapshots, the oldest first."""
+        return [TreeSnapshot(**parts) for parts in self._core.snapshots()]
+
+    def diff(
+        self,
+        from_: AsOf | None,
+        to: AsOf | None = None,
+        *,
+        below: str = "",
+        renames: bool = True,
+        to_tree: str | None = None,
+    ) -> _Changes:
+        """Returns the differences between two states (None: now), by path. Times do not count.
+
+        ``renames=False`` shows a file that moved as one removed and one added. ``to_tree`` is the
+        tree of the later state, if that is another one.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     tree = db.tree("notes")
+        ...     _ = tree.put("a.txt", "hello"), tree.snapshot("v1")
+        ...     _ = tree.put("b.txt", "hello"), tree.remove("a.txt")
+        ...     [(change.kind, change.before.path, change.path) for change in tree.diff("v1")]
+        [('renamed', 'a.txt', 'b.txt')]
+        """
+        found = self._core.diff(
+            {
+                "from": _moment(from_),
+                "to": _moment(to),
+                "to_tree": arguments.optional_text("to_tree", to_tree),
+                "below": arguments.text("below", below),
+                "renames": arguments.flag("renames", renames),
+            }
+        )
+        return [tree_entries.change(parts) for parts in found]
+
+    def grep(
+        self,
+        pattern: str | Iterable[str],
+        *,
+        fixed_strings: bool = False,
+        ignore_case: bool = False,
+        smart_case: bool = False,
+        word: bool = False,
+        line: bool = False,
+        invert: bool = False,
+        multiline: bool = False,
+        text: bool = False,
+        globs: str | Iterable[str] = (),
+        types: str | Iterable[str] = (),
+        types_not: str | Iterable[str] = (),
+        before_context: int = 0,
+        after_context: int = 0,
+        max_count: int | None = None,
+        below: str = "",
+        as_of: AsOf | None = None,
+        history: bool = False,
+    ) -> GrepMatches:
+        """Searches the bytes of the files as ripgrep does, and iterates over the lines that match.
+
+        ``pattern`` is a regular expression, or several, of which one has to match; the options are
+        ripgrep's: ``-F``, ``-i``, ``-S``, ``-w``, ``-x``, ``-v``, ``-U``, ``-a``, ``-g``, ``-t``,
+        ``-T``, ``-B``, ``-A`` and ``-m`` (lines of each file), in this order. ``history`` searches
+        every kept version, each content of a path once. All pages of one search show the same
+        state. The result's ``cut`` names the files that could not be searched to their end.
+
+        Raises InvalidError for a pattern, a glob or a type that ripgrep refuses.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("code").put_many({"a.py": "def one():\\n", "b.rs": "fn one() {}\\nfn two() {}\\n"})
+        ...     [(found.path, found.line_number, found.spans) for found in db.tree("code").grep(r"\\bt\\w+", types="rust")]
+        [('b.rs', 2, ((3, 6),))]
+        """
+        asked = {
+            "request": tree_grep.request(
+                pattern,
+                fixed_strings=fixed_strings,
+                ignore_case=ignore_case,
+                smart_case=smart_case,
+                word=word,
+                line=line,
+                invert=invert,
+                multiline=multiline,
+                text=text,
+                globs=globs,
+                types=types,
+                types_not=types_not,
+                before_context=before_context,
+                after_context=after_context,
+                max_count=max_count,
+            ),
+            "below": arguments.text("below", below),
+            "as_of": _moment(as_of),
+            "history": arguments.flag("history", history),
+        }
+
+        def page(cursor: str | None) -> tree_grep.GrepParts:
+            import json  # loads only for callers that search
+
+            return self._core.grep(json.dumps({**asked, "cursor": cursor}))
+
+        return GrepMatches(page, history)
+
+    def _file(self, path: str, as_of: AsOf | None) -> _File:
+        moment = _moment(as_of)
+        parts = self._core.entry(moment, arguments.text("path", path))
+        if parts is None:
+            error = NotFoundError(f"tree {self.name!r} has no file {path!r}")
+            error.what, error.name = "file", path
+            raise error
+        entry = TreeEntry(**parts)
+        if entry.content is None:
+            raise InvalidError(f"{path!r} is a {entry.kind}, and only files have bytes; see its entry")
+        return _File(self._core, moment, entry, entry.content)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it belongs to the process that opened it; "
+            "send the folder's path and the name, and connect there"
+        )
+
+
+class _File:
+    """A version of a file, and how it was found."""
+
+    __slots__ = ("_content", "_core", "_moment", "entry")
+
+    def __init__(self, core: TreeCore, moment: str | None, entry: TreeEntry, content: str) -> None:
+        self._core = core
+        self._moment = moment
+        self._content = content
+        self.entry = entry
+
+    def read_part(self, offset: int, limit: int) -> bytes:
+        entry = self.entry
+        return self._core.read(self._moment, entry.path, entry.sequence, self._content, offset, limit)
+
+
+class Tree(TreeReads):
+    """Files under relative paths, kept bit for bit. ``Database.tree`` makes it; threads may share it.
+
+    Its first file makes the tree. Paths have ``/`` between their parts and up to 4,096 bytes; none
+    is empty, ``.`` or ``..``. A file that is put again leaves its earlier version behind: ``as_of``
+    reads it, ``versions`` lists it. By default the last ten versions of each path are kept, and all
+    of the last 30 days; see ``set_retention``. The same bytes are stored once, whatever has them.
+
+    >>> import nuthatch
+    >>> with nuthatch.connect(":memory:") as db:
+    ...     tree = db.tree("notes")
+    ...     _ = tree.put("a.txt", "one"), tree.snapshot("v1"), tree.put("a.txt", "two")
+    ...     tree.get("a.txt"), tree.get("a.txt", as_of="v1"), [entry.path for entry in tree]
+    (b'two', b'one', ['a.txt'])
+    """
+
+    __slots__ = ()
+
+    def put(self, path: str, data: Bytes, *, mode: int = 0o644, modified: datetime | int | None = None) -> PutReport:
+        """Puts a file of any size; a string is stored as UTF-8.
+
+        ``mode``: permission bits. ``modified``: when it was changed last, as a datetime with a time
+        zone or in nanoseconds since 1970; now by default. A file whose bytes, mode and time are
+        those that the tree has is not written again.
+        """
+        return self.put_many([PutFile(path, data, mode, modified)])
+
+    def put_many(self, files: FilesToPut, *, remove: Iterable[str] = ()) -> PutReport:
+        """Puts files, and removes paths, as one write: all or nothing.
+
+        ``files``: a mapping of paths to bytes or strings, or an iterable of ``PutFile`` or of dicts
+        with its fields. ``remove``: each path by itself; what lies below it stays. Up to 10,000
+        paths; a server also limits the bytes of one call.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     tree = db.tree("notes")
+        ...     _ = tree.put("old.txt", "x")
+        ...     report = tree.put_many({"a.txt": "one", "b/c.bin": b"\\x00"}, remove=["old.txt"])
+        ...     report.added, report.gone, [entry.path for entry in tree]
+        (2, 1, ['a.txt', 'b/c.bin'])
+        """
+        return PutReport(**self._core.put(_files(files), arguments.texts("remove", remove)))
+
+    def remove(self, path: str) -> int:
+        """Removes a file, or everything below a folder, and returns how many files, folders and
+        links. Versions stay for as long as the tree keeps them.
+        """
+        return self._core.remove(_place("remove", path))
+
+    def erase(self, path: str) -> TreeErased:
+        """Erases every version of a file, or of everything below a folder, also those that
+        snapshots show. The bytes leave the disk with the next ``Database.reclaim``.
+        """
+        return TreeErased(**self._core.erase(_place("erase", path)))
+
+    def snapshot(self, name: str) -> TreeSnapshot:
+        """Names the tree as it stands, which takes no time whatever its size. What the snapshot
+        shows is kept until it is dropped.
+
+        Raises ConflictError when the tree has a snapshot of that name.
+        """
+        return TreeSnapshot(**self._core.name_snapshot(arguments.text("name", name)))
+
+    def drop_snapshot(self, name: str) -> bool:
+        """Drops a named snapshot, and the versions that it alone has kept. Returns False when there is none."""
+        return self._core.drop_snapshot(arguments.text("name", name))
+
+    def set_retention(self, *, versions: int | None, days: float | timedelta | None) -> None:
+        """Changes how long versions are kept that are no longer current and that no snapshot shows,
+        and removes those that need not be kept any longer.
+
+        A version goes when it is neither among the last ``versions`` of its path nor was current
+        within ``days``. None keeps all.
+        """
+        kept = arguments.optional_whole("versions", versions)
+        if kept is not None and not 0 < kept < 1 << 32:
+            raise InvalidError(f"versions={kept}; give 1 to {(1 << 32) - 1}, or None for all")
+        given = days.total_seconds() / 86_400 if isinstance(days, timedelta) else days
+        found = arguments.optional_real("days", given)
+        if found is not None and not 0 <= found <= 1e9:
+            raise InvalidError(f"days={days!r}; give 0 to 1,000,000,000, or None for all")
+        self._core.set_retention(kept, None if found is None else int(found * 86_400))
+
+
+class SnapshotTree(TreeReads):
+    """A tree in a snapshot of the database."""
+
+    __slots__ = ()
+
+
+AsOf: TypeAlias = "str | int | datetime"
+"""The name of a snapshot, a sequence, or a time."""
+
+
+def _moment(as_of: object) -> str | None:
+    if as_of is None or isinstance(as_of, str):
+        return arguments.optional_text("as_of", as_of)
+    if isinstance(as_of, datetime):
+        _check_zone("as_of", as_of)
+        return as_of.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(as_of, int) and not isinstance(as_of, bool):
+        return str(arguments.whole("as_of", as_of))
+    raise InvalidError(
+        f"as_of={as_of!r} is of type {type(as_of).__name__}; give the name of a snapshot, a sequence or a datetime"
+    )
+
+
+def _check_zone(name: str, moment: datetime) -> None:
+    if moment.tzinfo is None:
+        raise InvalidError(f"{name}={moment!r} has no time zone; give it one, such as timezone.utc")
+
+
+def _modified_ns(modified: object) -> int:
+    if modified is None:
+        return time.time_ns()
+    if isinstance(modified, datetime):
+        _check_zone("modified", modified)
+        return arguments.integer("modified", (modified - _EPOCH) // timedelta(microseconds=1) * 1000)
+    if isinstance(modified, int):
+        return arguments.integer("modified", modified)
+    raise InvalidError(
+        f"modified={modified!r} is of type {type(modified).__name__}; give a datetime, or nanoseconds since 1970"
+    )
+
+
+def _place(call: str, path: object) -> str:
+    found = arguments.text("path", path)
+    if not found:
+        raise InvalidError(
+            f"{call} got an empty path, which is above every file; name a file or a folder, or drop the tree"
+        )
+    return found
+
+
+def _files(files: object) -> _Files:
+    if isinstance(files, Mapping):
+        files = [PutFile(path, data) for path, data in files.items()]
+    if isinstance(files, (str, bytes)) or not isinstance(files, Iterable):
+        raise InvalidError(f"files is of type {type(files).__name__}; give a dict of paths and bytes, or PutFiles")
+    return [_file(at, file) for at, file in enumerate(files)]
+
+
+def _file(at: int, file: object) -> tuple[str, bytes, int, int]:
+    if isinstance(file, Mapping):
+        fields = sorted(map(str, file))
+        try:
+            file = PutFile(**file)
+        except TypeError:
+            raise InvalidError(f"files[{at}] has the fields {fields}; give path, data, mode and modified") from None
+    if not isinstance(file, PutFile):
+        raise InvalidError(
+            f"files[{at}]={file!r} is of type {type(file).__name__}; give a PutFile, or a dict of its fields"
+        )
+    path, mode = arguments.text("path", file.path), arguments.whole("mode", file.mode)
+    if mode > 0o7777:
+        raise InvalidError(f"mode={mode:#o}; give permission bits, 0 to 0o7777")
+    return path, as_bytes(f"the data of {path!r}", file.data), mode, _modified_ns(file.modified)

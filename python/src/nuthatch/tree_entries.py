@@ -1,0 +1,170 @@
+"""What trees tell: their entries, differences, snapshots, and what writes did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from .kv_entries import Bytes
+
+EntryKind: TypeAlias = Literal["file", "folder", "link", "gone"]
+ChangeKind: TypeAlias = Literal["added", "removed", "modified", "mode", "renamed"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class PutReport(NamedTuple):
+    """What a write to a tree did."""
+
+    #: Of the newest write to any tree; it works as ``as_of``.
+    sequence: int
+    #: Paths that were not there.
+    added: int
+    #: Paths that were there with something else.
+    changed: int
+    #: Paths that were there in the same way; nothing was written for them.
+    unchanged: int
+    #: Paths that are gone now.
+    gone: int
+
+
+class TreeErased(NamedTuple):
+    """What erasing did."""
+
+    #: Paths of which nothing is left.
+    paths: int
+    #: Versions that are gone, also those that snapshots showed.
+    versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutFile:
+    """A file to put: ``data`` is bytes, or a string, which is stored as UTF-8; ``modified`` as of ``Tree.put``."""
+
+    path: str
+    data: Bytes
+    mode: int = 0o644
+    modified: datetime | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """A version of a path in a tree."""
+
+    #: Relative, with ``/`` between its parts.
+    path: str
+    #: "gone" only in ``versions``.
+    kind: EntryKind
+    #: Of a file.
+    bytes: int
+    #: The BLAKE3 hash of a file's bytes, 64 hexadecimal digits.
+    content: str | None
+    #: The target of a link.
+    target: str | None
+    #: Permission bits.
+    mode: int
+    #: When it was changed last, in nanoseconds since 1970, as its writer said.
+    modified_ns: int
+    #: The write that made this version; it works as ``as_of``.
+    sequence: int
+    #: When that was, in milliseconds since 1970.
+    recorded_ms: int
+
+    @property
+    def modified(self) -> datetime:
+        """When it was changed last, to the microsecond."""
+        return _EPOCH + timedelta(microseconds=self.modified_ns // 1000)
+
+    @property
+    def recorded(self) -> datetime:
+        """When this version was written."""
+        return _EPOCH + timedelta(milliseconds=self.recorded_ms)
+
+
+class TreeChange(NamedTuple):
+    """A difference between two states of a tree."""
+
+    #: "mode" when only the mode differs; "renamed" when the same content is at another path.
+    kind: ChangeKind
+    #: In the later state where that has it.
+    path: str
+    #: None for what was added.
+    before: TreeEntry | None
+    #: None for what was removed.
+    after: TreeEntry | None
+
+
+class TreeSnapshot(NamedTuple):
+    """A named snapshot of a tree."""
+
+    name: str
+    #: The last write that it shows.
+    sequence: int
+    created_ms: int
+
+    @property
+    def created(self) -> datetime:
+        """When it was made."""
+        return _EPOCH + timedelta(milliseconds=self.created_ms)
+
+
+class TreeRetention(NamedTuple):
+    """How long versions are kept that are no longer current and that no snapshot shows: a version goes when both allow it."""
+
+    #: Versions of a path, the current one included; None keeps all.
+    versions: int | None
+    #: Versions that were current within this many seconds; None keeps all.
+    seconds: int | None
+
+
+class TreeTotals(NamedTuple):
+    """What is stored of all trees together: a content that several files or versions have is stored once."""
+
+    contents: int
+    #: Of the contents, as they were put.
+    content_bytes: int
+    chunks: int
+    #: Of the chunks, before they are compressed.
+    chunk_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeInfo:
+    """A tree, and what it holds."""
+
+    name: str
+    created_ms: int
+    retention: TreeRetention
+    #: Files as the tree is now.
+    files: int
+    #: Of these, as they were put.
+    bytes: int
+    #: Versions of all paths, those included that say that a path is gone.
+    versions: int
+    #: Named snapshots.
+    snapshots: int
+    #: Of all trees.
+    together: TreeTotals
+
+    @property
+    def created(self) -> datetime:
+        """When its first file came."""
+        return _EPOCH + timedelta(milliseconds=self.created_ms)
+
+
+def optional_entry(parts: dict[str, Any] | None) -> TreeEntry | None:
+    """An entry, from the parts that the extension module and a server have of it."""
+    return None if parts is None else TreeEntry(**parts)
+
+
+def change(parts: dict[str, Any]) -> TreeChange:
+    """A difference, from its parts."""
+    before, after = optional_entry(parts["before"]), optional_entry(parts["after"])
+    return TreeChange(parts["kind"], parts["path"], before, after)
+
+
+def info(parts: dict[str, Any]) -> TreeInfo:
+    """A tree, from its parts."""
+    retention, together = TreeRetention(**parts["retention"]), TreeTotals(**parts["together"])
+    return TreeInfo(**{**parts, "retention": retention, "together": together})

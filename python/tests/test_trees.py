@@ -1,0 +1,401 @@
+"""Trees: files bit for bit, versions, snapshots, differences, searches; over every face, and awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import io
+import os
+import pickle
+import random
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+import nuthatch
+from nuthatch import GrepMatch, PutFile, PutReport, TreeErased, TreeRetention, aio_tree
+
+
+@pytest.fixture
+def tree(db):
+    return db.tree("test")
+
+
+def paths(entries):
+    return [entry.path for entry in entries]
+
+
+def noise(size):
+    return random.Random(7).randbytes(size)
+
+
+def test_a_file_comes_back_bit_for_bit_with_its_mode_and_time(tree):
+    every = bytes(range(256))
+    moment = datetime(2025, 6, 1, 10, 0, 0, 123456, tzinfo=timezone.utc)
+    report = tree.put("deep/er/ü %.bin", every, mode=0o755, modified=moment)
+    assert (report.added, report.changed, report.unchanged, report.gone) == (1, 0, 0, 0)
+    assert tree.get("deep/er/ü %.bin") == every
+    entry = tree.entry("deep/er/ü %.bin")
+    assert (entry.kind, entry.bytes, entry.mode, entry.modified) == ("file", 256, 0o755, moment)
+    assert (entry.sequence, len(entry.content), entry.target) == (report.sequence, 64, None)
+    assert datetime.now(timezone.utc) - entry.recorded < timedelta(hours=1)
+    nanoseconds = 1_700_000_000_123_456_789
+    tree.put("b", "grün", modified=nanoseconds)
+    assert (tree.get("b"), tree.entry("b").modified_ns) == ("grün".encode(), nanoseconds)
+    assert tree.put("b", "grün", modified=nanoseconds).unchanged == 1
+    for kind in (bytearray, memoryview):
+        tree.put("c", kind(b"x"))
+        assert tree.get("c") == b"x"
+    tree.put("before", b"", modified=-1)
+    assert (tree.get("before"), tree.entry("before").modified_ns) == (b"", -1)
+    assert "b" in tree
+    assert "deep" not in tree, "a folder that nobody put is no entry"
+    assert tree.entry("deep") is None
+
+
+def test_the_tree_is_made_by_its_first_file_and_goes_when_it_is_dropped(db):
+    tree = db.tree("made")
+    assert db.trees() == []
+    with pytest.raises(nuthatch.NotFoundError) as caught:
+        tree.info()
+    assert (caught.value.what, caught.value.name) == ("tree", "made")
+    with pytest.raises(nuthatch.NotFoundError):
+        db.tree("made", create=False)
+    tree.put("a", "one")
+    info = db.tree("made", create=False).info()
+    assert (info.name, info.files, info.bytes, info.versions, info.snapshots) == ("made", 1, 3, 1, 0)
+    assert info.retention == TreeRetention(10, 30 * 24 * 3600)
+    assert info.together.contents == 1
+    assert datetime.now(timezone.utc) - info.created < timedelta(hours=1)
+    assert db.trees() == ["made"]
+    assert (db.drop_tree("made"), db.drop_tree("made"), db.trees()) == (True, False, [])
+
+
+def test_a_missing_file_and_a_path_that_leads_out_are_refused(tree):
+    tree.put("a/b", "x")
+    for call in (tree.get, tree.open):
+        with pytest.raises(nuthatch.NotFoundError) as caught:
+            call("a")
+        assert (caught.value.what, caught.value.name) == ("file", "a")
+    for path in ("", "/etc", "a//b", "a/../b", "..", "a/", "a\0b"):
+        for call in (lambda path: tree.put(path, "x"), tree.entry, tree.get, tree.versions):
+            with pytest.raises(nuthatch.InvalidError):
+                call(path)
+    for call in (tree.remove, tree.erase):
+        with pytest.raises(nuthatch.InvalidError, match="drop the tree"):
+            call("")
+    with pytest.raises(nuthatch.NotFoundError):
+        tree.get("a/b", as_of="never")
+    assert paths(tree) == ["a/b"]
+
+
+def test_what_is_wrong_with_an_argument_is_said(db, tree):
+    tree.put("a", "x")
+    naive = datetime(2025, 6, 1)
+    for call, said in (
+        (lambda: db.tree("no name"), "name"),
+        (lambda: tree.put("a", 5), "data"),
+        (lambda: tree.put("a", "x", mode=0o10000), "mode"),
+        (lambda: tree.put("a", "x", modified=naive), "modified"),
+        (lambda: tree.put("a", "x", modified="now"), "modified"),
+        (lambda: tree.get("a", start=-1), "start"),
+        (lambda: tree.get("a", as_of=1.5), "as_of"),
+        (lambda: tree.get("a", as_of=naive), "as_of"),
+        (lambda: tree.put_many("a"), "files"),
+        (lambda: tree.put_many([{"path": "a"}]), "files"),
+        (lambda: tree.put_many(["a"]), "files"),
+        (lambda: tree.grep(5), "patterns"),
+        (lambda: tree.grep("x", word=1), "word"),
+        (lambda: tree.grep("("), "regex"),
+        (lambda: tree.grep("x", types="none"), "none"),
+        (lambda: tree.set_retention(versions=0, days=None), "versions"),
+        (lambda: tree.set_retention(versions=None, days=-1), "days"),
+    ):
+        with pytest.raises(nuthatch.InvalidError, match=said):
+            call()
+    assert tree.get("a") == b"x"
+
+
+def test_parts_of_a_file_are_those_of_its_bytes(tree):
+    data = noise(3_000_000)
+    tree.put("noise", data)
+    for start, end in ((0, 1), (5, 5), (1000, 2_500_000), (2_999_999, None), (0, 9_999_999), (9_999_999, None)):
+        assert tree.get("noise", start=start, end=end) == data[start:end], (start, end)
+
+
+def test_an_opened_file_reads_seeks_and_stays_the_version_that_it_was(tree):
+    data = noise(2_500_000)
+    tree.put("noise", data)
+    with tree.open("noise") as file:
+        assert file.read(10) == data[:10]
+        tree.put("noise", b"something else")
+        assert file.seek(-7, os.SEEK_END) == len(data) - 7
+        assert file.read() == data[-7:]
+        assert (file.seek(1_000_000), file.read(1_200_000)) == (1_000_000, data[1_000_000:2_200_000])
+        assert (file.seek(5, os.SEEK_CUR), file.read(1)) == (2_200_005, data[2_200_005:2_200_006])
+        assert (file.seek(len(data) + 5), file.read(1)) == (len(data) + 5, b"")
+        assert file.readable()
+        assert file.seekable()
+        assert not file.writable()
+        with pytest.raises(ValueError, match="before"):
+            file.seek(-1)
+    with pytest.raises(ValueError, match="closed"):
+        file.read(1)
+    assert tree.get("noise") == b"something else"
+    tree.put("lines", "grün\nzwei\n")
+    assert list(io.TextIOWrapper(tree.open("lines"), encoding="utf-8")) == ["grün\n", "zwei\n"]
+
+
+def test_an_opened_file_says_when_its_version_is_gone(tree):
+    data = noise(2_500_000)
+    tree.put("noise", data)
+    with tree.open("noise") as file:
+        assert file.read(1) == data[:1]
+        tree.erase("noise")
+        file.seek(2_000_000)
+        with pytest.raises(nuthatch.NotFoundError, match="gone") as caught:
+            file.read(1)
+        assert (caught.value.what, caught.value.name) == ("file", "noise")
+
+
+def test_a_file_of_many_parts_is_put_and_comes_back(tree):
+    data = noise(20_000_001)
+    assert tree.put("large", data).added == 1
+    assert tree.get("large") == data
+    assert tree.get("large", start=19_999_999) == data[19_999_999:]
+    tree.put("copy", data)
+    assert tree.info().together.contents == 1, "the same bytes are stored once"
+
+
+@pytest.mark.not_over("http", "a server bounds what one request carries")
+def test_large_files_are_put_together(tree):
+    data = noise(90_000_000)
+    report = tree.put_many({"a": data[:45_000_000], "b": data[45_000_000:], "c": "small"})
+    assert report.added == 3
+    assert {entry.sequence for entry in tree} == {report.sequence}
+    assert tree.get("b") == data[45_000_000:]
+
+
+def test_several_files_are_put_and_removed_together_or_not_at_all(tree):
+    tree.put("old", "x")
+    files = [PutFile("a", "one", 0o600), {"path": "b", "data": b"\xff", "modified": 5}]
+    report = tree.put_many(files, remove=["old", "never"])
+    assert report == PutReport(report.sequence, added=2, changed=0, unchanged=0, gone=1)
+    assert (paths(tree), tree.get("b"), tree.entry("a").mode) == (["a", "b"], b"\xff", 0o600)
+    for wrong in ([PutFile("new", ""), PutFile("new", "")], [PutFile("new", ""), PutFile("x/../y", "")]):
+        with pytest.raises(nuthatch.InvalidError):
+            tree.put_many(wrong)
+    assert "new" not in tree
+    assert tree.put_many({}).added == 0
+
+
+def test_files_are_listed_by_path_and_below_a_folder(tree):
+    tree.put_many({f"f{at:04}": str(at) for at in range(2500)})
+    tree.put_many({"d/a": "1", "d/b/c": "2", "dd": "3"})
+    assert paths(tree.list("d")) == ["d/a", "d/b/c"]
+    assert paths(tree.list("d/a")) == ["d/a"]
+    assert paths(tree.list("nothing")) == []
+    everything = list(tree)
+    assert len(everything) == 2503
+    assert paths(everything) == sorted(paths(everything))
+    assert everything[-1].bytes == 4
+
+
+def test_versions_snapshots_and_moments_show_a_tree_as_it_was(tree):
+    first = tree.put("a", "one")
+    named = tree.snapshot("v1")
+    assert (named.name, named.sequence, tree.snapshots()) == ("v1", first.sequence, [named])
+    assert datetime.now(timezone.utc) - named.created < timedelta(hours=1)
+    with pytest.raises(nuthatch.ConflictError):
+        tree.snapshot("v1")
+    tree.put("a", "two")
+    tree.put("b", "three")
+    assert tree.remove("b") == 1
+    for as_of in ("v1", first.sequence, str(first.sequence)):
+        assert tree.get("a", as_of=as_of) == b"one"
+        assert paths(tree.list(as_of=as_of)) == ["a"]
+    assert tree.get("a", as_of=datetime.now(timezone.utc) + timedelta(days=1)) == b"two"
+    with pytest.raises(nuthatch.NotFoundError):
+        tree.get("a", as_of="2001-01-01T00:00:00Z")
+    assert [version.kind for version in tree.versions("b")] == ["gone", "file"]
+    assert [version.bytes for version in tree.versions("a")] == [3, 3]
+    assert (tree.drop_snapshot("v1"), tree.drop_snapshot("v1")) == (True, False)
+
+
+def test_removing_keeps_versions_and_erasing_keeps_nothing(tree):
+    tree.put_many({"d/a": "1", "d/b": "2", "e": "3"})
+    tree.snapshot("v1")
+    assert tree.remove("d") == 2
+    assert (paths(tree), tree.get("d/a", as_of="v1")) == (["e"], b"1")
+    assert tree.erase("d") == TreeErased(paths=2, versions=2)
+    with pytest.raises(nuthatch.NotFoundError):
+        tree.get("d/a", as_of="v1")
+    assert tree.versions("d/a") == []
+    assert tree.remove("nothing") == 0
+
+
+def test_retention_says_which_versions_stay(tree):
+    tree.set_retention(versions=2, days=0)
+    for at in range(4):
+        tree.put("a", str(at))
+    assert len(tree.versions("a")) == 2
+    assert tree.info().retention == TreeRetention(2, 0)
+    tree.set_retention(versions=None, days=timedelta(days=1.5))
+    assert tree.info().retention == TreeRetention(None, 129_600)
+
+
+def test_a_diff_tells_what_changed(db, tree):
+    tree.put_many({"same": "s", "changed": "1", "gone": "g", "old name": "moved", "mode": "m"})
+    tree.snapshot("v1")
+    tree.put_many(
+        [
+            PutFile("changed", "2"),
+            PutFile("new", "n"),
+            PutFile("new name", "moved"),
+            PutFile("mode", "m", 0o755),
+            PutFile("same", "s", modified=5),
+        ],
+        remove=["gone", "old name"],
+    )
+    kinds = {change.path: change.kind for change in tree.diff("v1")}
+    assert kinds == {"changed": "modified", "gone": "removed", "mode": "mode", "new": "added", "new name": "renamed"}
+    [renamed] = tree.diff("v1", below="new name", renames=False)
+    assert (renamed.kind, renamed.before, renamed.after) == ("added", None, tree.entry("new name"))
+    [change] = tree.diff("v1", None, below="changed")
+    assert (change.before.bytes, change.after) == (1, tree.entry("changed"))
+    assert tree.diff(None, None) == []
+    assert {change.kind for change in tree.diff(None, "v1")} == {"modified", "added", "mode", "removed", "renamed"}
+    other = db.tree("other")
+    other.put("same", "s")
+    assert [change.path for change in tree.diff(None, to_tree="other", below="same")] == []
+
+
+def test_a_search_finds_what_ripgrep_finds(tree):
+    tree.put_many({"a.rs": "fn one() {}\nfn two() {}\n", "b/c.py": "def one():\n  pass\n", "d.txt": "grün One\nnone"})
+    found = list(tree.grep("one"))
+    assert found[:2] == [
+        GrepMatch("a.rs", 1, "fn one() {}", ((3, 6),)),
+        GrepMatch("b/c.py", 1, "def one():", ((4, 7),)),
+    ]
+    assert found[2] == GrepMatch("d.txt", 2, "none", ((1, 4),))
+    [match] = tree.grep("one", ignore_case=True, word=True, globs="*.txt")
+    assert match.line[slice(*match.spans[0])] == "One", "spans are characters, not bytes"
+    assert [match.line for match in tree.grep("one()", fixed_strings=True, types=["rust"])] == ["fn one() {}"]
+    assert [match.path for match in tree.grep("one", types_not="rust", below="b")] == ["b/c.py"]
+    context = [(match.line, match.is_match, match.spans) for match in tree.grep("two", before_context=1)]
+    assert context == [("fn one() {}", False, ()), ("fn two() {}", True, ((3, 6),))]
+    [several] = tree.grep(r"\{\}\nfn", multiline=True)
+    assert (several.line_number, several.line) == (1, "fn one() {}\nfn two() {}")
+    assert len(list(tree.grep(["two", "pass"]))) == 2
+    assert len(list(tree.grep("fn", max_count=1))) == 1
+    assert list(tree.grep("absent")) == []
+
+
+def test_a_search_of_old_states_and_of_all_versions(tree):
+    first = tree.put("a", "needle one\n")
+    tree.snapshot("v1")
+    second = tree.put("a", "needle two\n")
+    tree.put("a", "nothing\n")
+    assert [match.line for match in tree.grep("needle", as_of="v1")] == ["needle one"]
+    assert list(tree.grep("needle")) == []
+    found = [(match.path, match.line, match.sequence) for match in tree.grep("needle", history=True)]
+    assert found == [("a", "needle two", second.sequence), ("a", "needle one", first.sequence)]
+
+
+def test_a_search_shows_bytes_that_are_no_text_and_says_what_it_left_out(tree):
+    tree.put_many({"latin": b"gr\xfcn one\n", "large": b"\n" * ((16 << 20) + 1)})
+    found = tree.grep("one", globs="latin")
+    assert [(match.line, match.spans) for match in found] == [("gr\ufffdn one", ((5, 8),))]
+    assert (found.searched, found.cut) == (1, [])
+    found = tree.grep("one", multiline=True)
+    assert [match.path for match in found] == ["latin"]
+    assert [(cut.path, "16777217" in cut.why) for cut in found.cut] == [("large", True)]
+    assert (found.searched, found.has_ended) == (2, True)
+
+
+def test_a_search_of_many_pages_shows_one_moment(tree):
+    text = ("x" * 99 + "\n") * 60_000
+    tree.put_many({str(at): text for at in range(3)})
+    found = tree.grep("x+", max_count=20_000)
+    first = next(found)
+    tree.remove("2")
+    assert (first.path, first.line_number) == ("0", 1)
+    assert 1 + sum(1 for _ in found) == 60_000
+
+
+def test_a_snapshot_of_the_database_shows_trees_as_they_were(db, tree):
+    tree.put("a", "one")
+    with db.snapshot() as snapshot:
+        tree.put("a", "two")
+        tree.put("b", "two")
+        then = snapshot.tree("test")
+        assert (then.name, then.get("a"), paths(then), "b" in then) == ("test", b"one", ["a"], False)
+        assert [match.line for match in then.grep("o")] == ["one"]
+        assert (then.info().files, len(then.versions("a")), then.snapshots()) == (1, 1, [])
+        with then.open("a") as file:
+            assert file.read() == b"one"
+        with pytest.raises(nuthatch.NotFoundError):
+            snapshot.tree("never").info()
+        with pytest.raises(nuthatch.InvalidError):
+            snapshot.tree("no name")
+        assert not hasattr(then, "put")
+
+
+def test_trees_of_tenants_are_apart(db):
+    db.create_tenant("amber").tree("t").put("a", "of amber")
+    assert db.trees() == []
+    assert db.create_tenant("birch").trees() == []
+    assert db.tenant("amber").tree("t").get("a") == b"of amber"
+
+
+def test_what_is_durable_only_later_is_there_at_once(db):
+    for durability in ("commit", "interval", "os"):
+        tree = db.tree("test", durability=durability)
+        tree.put("a", durability)
+        assert tree.get("a") == durability.encode()
+    with pytest.raises(nuthatch.InvalidError, match="never"):
+        db.tree("test", durability="never")
+
+
+def test_a_tree_is_not_pickled_or_copied(tree):
+    assert repr(tree) == "Tree('test')"
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="connect there"):
+            copied(tree)
+
+
+def test_every_method_has_a_twin_that_is_awaited(address):
+    for sync, twin in ((nuthatch.Tree, aio_tree.AsyncTree), (nuthatch.SnapshotTree, aio_tree.AsyncSnapshotTree)):
+        for name in (name for name in dir(sync) if not name.startswith("_")):
+            given, taken = getattr(sync, name), getattr(twin, name)
+            if inspect.isfunction(given):
+                assert list(inspect.signature(given).parameters) == list(inspect.signature(taken).parameters), name
+
+    async def use():
+        async with nuthatch.connect_async(address) as db:
+            tree = await db.tree("test")
+            report = await tree.put("a", "one\ntwo\n")
+            await tree.put_many([PutFile("b", "two")])
+            named = await tree.snapshot("v1")
+            await tree.remove("b")
+            assert (await tree.get("a", start=4, as_of=report.sequence), await tree.contains("b")) == (b"two\n", False)
+            assert [entry.path async for entry in tree] == ["a"]
+            assert [entry.path async for entry in tree.list(as_of="v1")] == ["a", "b"]
+            found = await tree.grep("two", as_of="v1")
+            assert [(match.path, match.line) async for match in found] == [("a", "two"), ("b", "two")]
+            assert (found.searched, found.cut) == (2, [])
+            assert [change.kind for change in await tree.diff("v1")] == ["removed"]
+            assert (await tree.info()).files == 1
+            assert (await tree.entry("a")).bytes == 8
+            assert len(await tree.versions("b")) == 2
+            assert await tree.snapshots() == [named]
+            assert (await asyncio.to_thread((await tree.open("a")).read)) == b"one\ntwo\n"
+            async with db.snapshot() as snapshot:
+                await tree.erase("a")
+                assert await (await snapshot.tree("test")).get("a") == b"one\ntwo\n"
+            await tree.set_retention(versions=1, days=None)
+            assert await tree.drop_snapshot("v1")
+            assert (await db.trees(), await db.drop_tree("test"), await db.trees()) == (["test"], True, [])
+
+    asyncio.run(use())
