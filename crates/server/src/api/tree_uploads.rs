@@ -52,10 +52,17 @@ impl Upload {
         // The step has the upload, and goes on when nobody waits for it any more: nothing may end the upload while it is put.
         let put = caller.step(move || {
             let report = put_one(&begun.tree, file)?;
-            begun.is_put = true;
+            begun.keep();
             Ok(report)
         });
         put.await
+    }
+}
+
+impl Begun {
+    /// A file has what was uploaded.
+    fn keep(&mut self) {
+        self.is_put = true;
     }
 }
 
