@@ -262,3 +262,9 @@ def test_only_passages_that_changed_are_embedded_again(db, tmp_path):
     assert report.passages_reused > 0
     assert len(embedded) == report.passages_added - report.passages_reused
     assert all("another story" in text or "Part 4" in text or "and on it goes" in text for text in embedded)
+
+    # Another splitter: these parts come out as they were.
+    embedded.clear()
+    report = db.add(tmp_path, passage_chars=901)
+    assert (report.files_changed, report.passages_reused) == (1, report.passages_added)
+    assert embedded == []

@@ -348,7 +348,9 @@ impl<'c, 'o> Add<'c, 'o> {
         }
         let hashes: Vec<[u8; 16]> = records.iter().map(passage_hash).collect();
         let kept = match &old {
-            Some(old) if old.made_by == made_by => self.reuse_vectors(name, old, &hashes, &mut records)?,
+            Some(old) if embedder_of(&old.made_by) == embedder_of(made_by) => {
+                self.reuse_vectors(name, old, &hashes, &mut records)?
+            }
             _ => 0,
         };
         // A large file is embedded in slices, so that it can be interrupted and its progress seen.
@@ -492,6 +494,11 @@ impl<'c, 'o> Add<'c, 'o> {
             on_progress(&self.progress);
         }
     }
+}
+
+/// The embedder's fingerprint in what [`Add::made_by`] gives. Passages are compared by their words, whatever split them.
+fn embedder_of(made_by: &str) -> Option<&str> {
+    made_by.splitn(3, '/').nth(2)
 }
 
 /// Documents are named as files below some folder would be: never like one that was added from a disk, whose path is absolute.
