@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,20 @@ def test_the_data_folder_inside_the_added_folder_is_passed_over(tmp_path):
         documents = db.collection("documents", embedder="none")
         db.add(tmp_path)
         assert [Path(file.path).name for file in documents.files()] == ["note.txt"]
+
+
+def test_cells_of_a_sheet_are_stored_with_its_passages_and_can_be_asked_for(db, documents, tmp_path):
+    rows = [("bird", "nests"), ("heron", "4"), ("kestrel", "2")]
+    cells = ["".join(f"<table-cell><p>{cell}</p></table-cell>" for cell in row) for row in rows]
+    table = "".join(f"<table-row>{row}</table-row>" for row in cells)
+    with zipfile.ZipFile(tmp_path / "birds.ods", "w") as package:
+        package.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        package.writestr("content.xml", f'<body><spreadsheet><table name="Nests">{table}</table></spreadsheet></body>')
+    (tmp_path / "plain.txt").write_text("A kestrel hovers.\n")
+    db.add(tmp_path)
+    found = {hit.payload["name"]: hit.payload.get("place") for hit in documents.search("kestrel")}
+    assert found == {"birds.ods": "Nests!A1:B3", "plain.txt": None}
+    assert [hit.payload["name"] for hit in documents.search("kestrel", where="place = 'Nests!A1:B3'")] == ["birds.ods"]
 
 
 @pytest.mark.not_over("http", "an embedder of this process is not the server's")

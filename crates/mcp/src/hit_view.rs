@@ -9,7 +9,7 @@ use crate::budget::{Budget, beginning, json_bytes};
 use crate::sources::Sources;
 
 /// Fields of a passage that its source, its heading or its number say already.
-const FIELDS_OF_FILES: [&str; 13] = [
+const FIELDS_OF_FILES: [&str; 14] = [
     "path",
     "name",
     "kind",
@@ -23,6 +23,7 @@ const FIELDS_OF_FILES: [&str; 13] = [
     "end_byte",
     "heading",
     "page",
+    "place",
 ];
 
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
@@ -30,7 +31,7 @@ const FIELDS_OF_FILES: [&str; 13] = [
 pub struct HitView {
     pub collection: String,
     pub id: String,
-    /// What to cite: file and lines, or page. Left out where the record is no passage of a file that was added.
+    /// What to cite: file and lines, or page, cells, section. Left out where the record is no passage of a file that was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -541,6 +541,9 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
         if let Some(page) = passage.page {
             put("page", Value::Int(page.into()));
         }
+        if let Some(place) = &passage.place {
+            put("place", Value::Text(place.clone()));
+        }
         Record {
             id: passage_id(path, number),
             text: Some(passage.text.clone()),
