@@ -52,7 +52,7 @@ impl Source<'_> {
                 text: piece.text,
                 heading: piece.heading,
                 page: None,
-                place: None,
+                place: piece.place,
             })
             .collect()
     }

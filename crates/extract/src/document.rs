@@ -5,7 +5,7 @@
 pub enum Kind {
     /// Markdown, cut at its headings.
     Markdown,
-    /// Plain text and data formats.
+    /// Plain text and data formats, CSV by its rows.
     Text,
     /// HTML, of which the visible text is kept.
     Html,
@@ -83,7 +83,8 @@ pub struct Passage {
     pub end_byte: u64,
     /// Page of a PDF, or slide, from 1.
     pub page: Option<u32>,
-    /// Where it stands, in the words of its format, when neither page nor lines say it: `Prices!A2:F20`, `section 3`.
+    /// Where it stands, in the words of its format, when neither page nor lines say it best: `Prices!A2:F20`, `section 3`,
+    /// `rows 2-40`.
     pub place: Option<String>,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! **What it is useful for.** Feeding an index with passages of an embedder's size that a person can be sent back to:
 //! "this heading, these lines of this file". Markdown splits along headings and blocks, source code along definitions,
-//! HTML along headings and block elements, PDF along pages, anything else that is text along paragraphs.
+//! HTML along headings and block elements, PDF along pages, CSV along rows, anything else that is text along paragraphs.
 //!
 //! **What it is not for.** Rendering, faithful layout, tables as tables, text inside images, or keeping what it reads:
 //! it holds no state, touches no index and embeds nothing.
@@ -21,6 +21,7 @@
 mod code;
 mod convert;
 mod decode;
+mod delimited;
 mod detect;
 mod document;
 mod docx;
@@ -52,7 +53,7 @@ use std::path::Path;
 
 /// Raised by one whenever a change makes any file split, title or label differently, so that a caller who stored it
 /// knows to extract unchanged files again.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Text, title and passages of one file. `path` decides the format together with the bytes, and names the file in
 /// errors; nothing is read from disk.
@@ -71,6 +72,9 @@ pub fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Do
     let source = decode::decode(path, bytes)?;
     let text = source.text.as_ref();
     let (title, pieces) = match format.kind {
+        Kind::Text if matches!(format.lang, Some("csv" | "tsv")) => {
+            (None, delimited::pieces(text, format.lang.unwrap_or_default(), options))
+        }
         Kind::Markdown => markdown::pieces(text, options),
         Kind::Html => html::pieces(text, options),
         Kind::Code => (None, code::pieces(text, format.lang, options)),

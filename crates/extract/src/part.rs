@@ -189,6 +189,11 @@ impl Part {
     }
 }
 
+/// `row 3`, or `rows 3-5`.
+pub(crate) fn range(what: &str, first: usize, last: usize) -> String {
+    if first == last { format!("{what} {first}") } else { format!("{what}s {first}-{last}") }
+}
+
 /// A column's letters, as spreadsheets write them; columns count from 0.
 fn column(number: u32) -> String {
     let (mut left, mut letters) = (u64::from(number) + 1, Vec::new());

@@ -73,6 +73,7 @@ pub(crate) fn heading_name(text: &str) -> String {
 pub(crate) struct Piece {
     pub(crate) text: String,
     pub(crate) heading: Vec<String>,
+    pub(crate) place: Option<String>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -95,8 +96,14 @@ pub(crate) fn assemble(
     let mut pieces = Vec::new();
     for group in groups {
         for range in split(text, group.range, blocks, style, options) {
-            let heading = group.heading.clone();
-            pieces.push(Piece { text: text[range.clone()].to_owned(), heading, start: range.start, end: range.end });
+            let (heading, place) = (group.heading.clone(), None);
+            pieces.push(Piece {
+                text: text[range.clone()].to_owned(),
+                heading,
+                place,
+                start: range.start,
+                end: range.end,
+            });
         }
     }
     pieces

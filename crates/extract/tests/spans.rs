@@ -115,8 +115,8 @@ proptest! {
 
     #[test]
     fn any_text_splits_into_slices_of_itself(
-        text in r"([ \t]{0,4}[#>*`=\-|<a-zé🐦.!?(){};:]{0,12}[ \n]{0,3}){0,60}",
-        extension in prop::sample::select(vec!["md", "txt", "rs", "py", "js", "ts", "tsx", "go", "java", "c", "cpp", "sql", "html"]),
+        text in r"([ \t]{0,4}[#>*`=\-|<a-zé🐦.!?(){};:,\x22]{0,12}[ \n]{0,3}){0,60}",
+        extension in prop::sample::select(vec!["md", "txt", "rs", "py", "js", "ts", "tsx", "go", "java", "c", "cpp", "sql", "html", "csv", "tsv"]),
         target_chars in 1_usize..400,
         overlap_chars in 0_usize..300,
     ) {

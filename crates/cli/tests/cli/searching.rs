@@ -18,6 +18,17 @@ fn a_hit_has_source_lines_heading_score_leg_and_id() {
 }
 
 #[test]
+fn a_hit_in_a_table_is_cited_by_its_rows() {
+    let place = Place::with_documents();
+    place.write("prices.csv", "name,price\nbolt,3\nwasher,4\n");
+    place.run(&["add", "prices.csv", "--embedder", "none"]).succeeds();
+    let out = place.run(&["search", "washer"]).succeeds().out;
+    assert!(out.starts_with("1. prices.csv rows 1-3  ") && out.contains("name | price"), "{out}");
+    let answer = place.run(&["search", "washer", "--where", "place = 'rows 1-3'", "--json"]).json();
+    assert_eq!(answer["hits"][0]["payload"]["place"], "rows 1-3");
+}
+
+#[test]
 fn filters_ask_for_language_and_time() {
     let place = Place::with_documents();
     let hits = |condition: &str| {

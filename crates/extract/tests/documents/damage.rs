@@ -33,6 +33,8 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
             ),
         ),
         ("a.epub", epub(&[("a.xhtml", "<h1>Head</h1><p>Body.</p>")])),
+        ("a.csv", b"Name,Note\nBolt,\"Two\nlines, \"\"quoted\"\"\"\n\nNut,plain\n".to_vec()),
+        ("a.tsv", b"Name\tNote\nBolt\tIt is 3\" long\n".to_vec()),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod books;
 mod damage;
+mod delimited;
 mod office;
 mod packing;
 mod sheets;

@@ -41,6 +41,16 @@ fn a_note_cannot_be_made_that_is_cited_as_a_file() {
 }
 
 #[test]
+fn a_passage_of_a_table_is_cited_by_its_rows() {
+    let mut host = Host::new();
+    let path = host.write("prices.csv", "name,price\nbolt,3\nwasher,4\n");
+    host.call("add_files", json!({"paths": ["prices.csv"]}));
+    let hit = host.call("search", json!({"query": "washer"}))["hits"][0].clone();
+    assert_eq!(hit["source"].as_str().unwrap(), format!("{path} rows 1-3"));
+    assert!(hit["fields"].get("place").is_none(), "the source says it: {hit}");
+}
+
+#[test]
 fn the_time_at_which_a_note_is_stored_is_not_the_models_to_say() {
     let mut host = Host::new();
     let note = json!({"text": "The osprey is called Otto.", "fields": {"remembered": "my own value"}});
