@@ -1,34 +1,40 @@
 //! Markdown: sections by heading, cuts at blocks.
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::PassageOptions;
-use crate::passages::{Piece, Section, assemble, heading_name, plain};
+use crate::passages::{Outline, Piece, assemble, heading_name, plain};
 use crate::split::Style;
 
 pub(crate) fn pieces(text: &str, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
-    if nests_too_deep(text) {
-        return (None, plain(text, options));
+    let Some(found) = structure(text) else { return (None, plain(text, options)) };
+    let mut outline = Outline::default();
+    for (level, at, name) in found.headings {
+        outline.begin(level, at, name);
     }
-    let outline = outline(text);
-    let title = outline.title.or(outline.first_h1);
-    (title, assemble(text, outline.sections, &outline.blocks, Style::Prose, options))
+    let sections = outline.finish(text.len());
+    (found.title.or(found.first_h1), assemble(text, sections, &found.blocks, Style::Prose, options))
 }
 
-struct Outline {
-    sections: Vec<Section>,
+/// Where things stand in a text.
+#[derive(Default)]
+pub(crate) struct Structure {
+    /// Level, beginning and name of each heading.
+    pub(crate) headings: Vec<(u8, usize, String)>,
     /// Where top-level blocks and the items of top-level lists begin.
-    blocks: Vec<usize>,
+    pub(crate) blocks: Vec<usize>,
     title: Option<String>,
-    first_h1: Option<String>,
+    pub(crate) first_h1: Option<String>,
 }
 
-fn outline(text: &str) -> Outline {
-    let mut out = Outline { sections: Vec::new(), blocks: Vec::new(), title: None, first_h1: None };
-    let mut above: Vec<(HeadingLevel, String)> = Vec::new();
-    let mut heading: Option<(HeadingLevel, usize, String)> = None;
-    let (mut section_start, mut depth, mut in_front_matter) = (0, 0_usize, false);
-    let path = |above: &[(HeadingLevel, String)]| above.iter().map(|(_, name)| name.clone()).collect();
+/// `None` for what nobody would call Markdown.
+pub(crate) fn structure(text: &str) -> Option<Structure> {
+    if nests_too_deep(text) {
+        return None;
+    }
+    let mut out = Structure::default();
+    let mut heading: Option<(u8, usize, String)> = None;
+    let (mut depth, mut in_front_matter) = (0_usize, false);
     let features = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS | Options::ENABLE_FOOTNOTES;
     for (event, span) in Parser::new_ext(text, features).into_offset_iter() {
         match event {
@@ -37,7 +43,9 @@ fn outline(text: &str) -> Outline {
                     out.blocks.push(span.start);
                 }
                 match tag {
-                    Tag::Heading { level, .. } if depth == 0 => heading = Some((level, span.start, String::new())),
+                    Tag::Heading { level, .. } if depth == 0 => {
+                        heading = Some((level as u8, span.start, String::new()));
+                    }
                     Tag::MetadataBlock(_) => in_front_matter = true,
                     _ => {}
                 }
@@ -48,14 +56,11 @@ fn outline(text: &str) -> Outline {
                 match tag {
                     TagEnd::Heading(_) if depth == 0 => {
                         let Some((level, start, name)) = heading.take() else { continue };
-                        out.sections.push(Section { range: section_start..start, heading: path(&above) });
-                        section_start = start;
                         let name = heading_name(&name);
-                        if level == HeadingLevel::H1 && out.first_h1.is_none() && !name.is_empty() {
+                        if level == 1 && out.first_h1.is_none() && !name.is_empty() {
                             out.first_h1 = Some(name.clone());
                         }
-                        above.retain(|(l, _)| *l < level);
-                        above.push((level, name));
+                        out.headings.push((level, start, name));
                     }
                     TagEnd::MetadataBlock(_) => in_front_matter = false,
                     _ => {}
@@ -75,8 +80,7 @@ fn outline(text: &str) -> Outline {
             _ => {}
         }
     }
-    out.sections.push(Section { range: section_start..text.len(), heading: path(&above) });
-    out
+    Some(out)
 }
 
 fn front_matter_title(yaml: &str) -> Option<String> {
