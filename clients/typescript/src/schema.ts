@@ -276,7 +276,7 @@ export interface paths {
         /** Lists the files of the collection by path. */
         get: operations["get_collections_collection_files"];
         /**
-         * Adds the body as a file: Markdown, text, HTML, PDF or code. The server splits it into passages, embeds and stores
+         * Adds the body as a file, in any format that `nuthatch add` reads. The server splits it into passages, embeds and stores
          *     them. If the file was added before, unchanged passages keep their vectors.
          */
         put: operations["put_collections_collection_files"];

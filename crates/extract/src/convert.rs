@@ -16,7 +16,16 @@ pub(crate) fn extract(
     options: &PassageOptions,
 ) -> Result<Document, ExtractError> {
     let lang = format.lang.unwrap_or_default();
-    let read = isolated(lang, || read(lang, package, bytes));
+    document(path, format, isolated(lang, || read(lang, package, bytes)), options)
+}
+
+/// What was read, cut into passages.
+pub(crate) fn document(
+    path: &Path,
+    format: Format,
+    read: Result<Read, String>,
+    options: &PassageOptions,
+) -> Result<Document, ExtractError> {
     let read = read.map_err(|what| ExtractError::Broken { path: path.to_owned(), what })?;
     Ok(Document {
         kind: format.kind,

@@ -21,11 +21,13 @@ pub enum Kind {
     Sheet,
     /// An electronic book: its chapters.
     Book,
+    /// A notebook: the Markdown, the code and the output of its cells.
+    Notebook,
 }
 
 impl Kind {
     /// Lower-case name for payloads and reports: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`,
-    /// `sheet`, `book`.
+    /// `sheet`, `book`, `notebook`.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Markdown => "markdown",
@@ -37,6 +39,7 @@ impl Kind {
             Kind::Slides => "slides",
             Kind::Sheet => "sheet",
             Kind::Book => "book",
+            Kind::Notebook => "notebook",
         }
     }
 }
@@ -48,7 +51,7 @@ pub struct Document {
     pub kind: Kind,
     /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
     /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
-    /// document's format: `docx`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`. `None` when the name tells nothing and the content is plain text.
+    /// document's format: `docx`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`. `None` when the name tells nothing and the content is plain text.
     pub lang: Option<String>,
     /// The media type, such as `text/markdown`.
     pub mime: &'static str,
@@ -75,7 +78,7 @@ pub struct Passage {
     /// Last line, inclusive.
     pub end_line: u32,
     /// First byte in the source file; for PDF and documents, in the extracted text of the page or the part (a slide, a
-    /// sheet, a chapter; all of a word processor's document). For HTML the span covers the markup
+    /// sheet, a chapter; all of a word processor's document or a notebook). For HTML the span covers the markup
     /// from the first to the last word of the passage; a run of text with character references (`&amp;`) is placed by
     /// its line.
     pub start_byte: u64,
@@ -84,7 +87,7 @@ pub struct Passage {
     /// Page of a PDF, or slide, from 1.
     pub page: Option<u32>,
     /// Where it stands, in the words of its format, when neither page nor lines say it best: `Prices!A2:F20`, `section 3`,
-    /// `rows 2-40`.
+    /// `rows 2-40`, `cell 7`.
     pub place: Option<String>,
 }
 

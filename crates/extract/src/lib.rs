@@ -6,7 +6,7 @@
 //!
 //! **What it is useful for.** Feeding an index with passages of an embedder's size that a person can be sent back to:
 //! "this heading, these lines of this file". Markdown splits along headings and blocks, source code along definitions,
-//! HTML along headings and block elements, PDF along pages, CSV along rows, anything else that is text along paragraphs.
+//! HTML along headings and block elements, PDF along pages, CSV along rows, notebooks along cells, anything else that is text along paragraphs.
 //!
 //! **What it is not for.** Rendering, faithful layout, tables as tables, text inside images, or keeping what it reads:
 //! it holds no state, touches no index and embeds nothing.
@@ -31,6 +31,7 @@ mod html;
 mod isolated;
 mod lines;
 mod markdown;
+mod notebook;
 mod odf;
 mod ooxml;
 mod package;
@@ -71,6 +72,9 @@ pub fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Do
     }
     let source = decode::decode(path, bytes)?;
     let text = source.text.as_ref();
+    if format.kind == Kind::Notebook {
+        return convert::document(path, format, notebook::read(text), options);
+    }
     let (title, pieces) = match format.kind {
         Kind::Text if matches!(format.lang, Some("csv" | "tsv")) => {
             (None, delimited::pieces(text, format.lang.unwrap_or_default(), options))

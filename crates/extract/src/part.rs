@@ -2,7 +2,7 @@
 
 use crate::lines::Lines;
 use crate::passages::{Outline, assemble, heading_name};
-use crate::split::Style;
+use crate::split::{Style, trim};
 use crate::{Passage, PassageOptions};
 
 /// What stands between two words.
@@ -21,6 +21,8 @@ pub(crate) enum Place {
     Unnamed,
     /// Everywhere the same: `section 3`.
     Named(String),
+    /// By the part's marks, which count what the word says: `cells 3-5`.
+    Numbered(&'static str),
     /// By the part's marks, which are rows: `Prices!A2:F20`.
     Rows { sheet: String, first_column: u32, last_column: u32 },
 }
@@ -129,6 +131,24 @@ impl Part {
         self.gap = Gap::None;
     }
 
+    /// Lines as they stand, without white space around them: a block of its own. Gives where they begin, and them, unless
+    /// there are no words.
+    pub(crate) fn lines<'t>(&mut self, text: &'t str) -> Option<(usize, &'t str)> {
+        let text = &text[trim(text, 0..text.len())?];
+        self.gap(Gap::Block);
+        self.separate();
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.gap(Gap::Block);
+        Some((start, text))
+    }
+
+    /// Blocks begin at these offsets, too: ascending, and behind those that are known.
+    pub(crate) fn blocks(&mut self, at: impl Iterator<Item = usize>) {
+        let last = self.blocks.last().copied();
+        self.blocks.extend(at.filter(|at| Some(*at) > last));
+    }
+
     /// What is written from here on has this number, until the next mark.
     pub(crate) fn mark(&mut self, number: u32) {
         self.marks.push((self.text.len(), number));
@@ -144,6 +164,16 @@ impl Part {
         Some(name)
     }
 
+    /// The same for a heading whose name is known.
+    pub(crate) fn named(&mut self, level: u8, start: usize, name: String) {
+        self.outline.begin(level, start, name);
+    }
+
+    /// A section begins, under the headings that are there.
+    pub(crate) fn section(&mut self) {
+        self.outline.begin(u8::MAX, self.text.len(), String::new());
+    }
+
     /// A name for what follows that is not written itself.
     pub(crate) fn under(&mut self, level: u8, name: &str) {
         self.outline.begin(level, self.text.len(), heading_name(name));
@@ -152,6 +182,11 @@ impl Part {
     /// One heading path for all of it.
     pub(crate) fn name_all(&mut self, heading: Vec<String>) {
         self.outline = Outline::whole(heading, self.text.len());
+    }
+
+    /// All that was written.
+    pub(crate) fn into_text(self) -> String {
+        self.text
     }
 
     /// Its passages, in order.
@@ -179,6 +214,7 @@ impl Part {
         match &self.place {
             Place::Unnamed => None,
             Place::Named(name) => Some(name.clone()),
+            Place::Numbered(what) => numbers().map(|(first, last)| range(what, first as usize, last as usize)),
             Place::Rows { sheet, first_column, last_column } => numbers().map(|(first, last)| {
                 let (from, to) = (column(*first_column), column(*last_column));
                 let plain = sheet.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));

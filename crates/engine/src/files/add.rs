@@ -551,7 +551,7 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
             vectors: Default::default(),
             payload,
             context: context(name, document, passage),
-            code: document.kind == Kind::Code,
+            code: matches!(document.kind, Kind::Code | Kind::Notebook),
         }
     };
     document.passages.iter().enumerate().map(of_passage).collect()

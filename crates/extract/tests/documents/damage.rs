@@ -34,6 +34,12 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("a.epub", epub(&[("a.xhtml", "<h1>Head</h1><p>Body.</p>")])),
         ("a.csv", b"Name,Note\nBolt,\"Two\nlines, \"\"quoted\"\"\"\n\nNut,plain\n".to_vec()),
+        (
+            "a.ipynb",
+            br##"{"cells": [{"cell_type": "markdown", "source": ["# Head\n", "Text."]}, {"cell_type": "code", "source": "f(x)", "outputs":
+                [{"output_type": "stream", "text": "0\r1"}, {"data": {"text/html": "<b>x</b>"}}]}], "metadata": {}, "nbformat": 4}"##
+                .to_vec(),
+        ),
         ("a.tsv", b"Name\tNote\nBolt\tIt is 3\" long\n".to_vec()),
     ]
 }
@@ -129,6 +135,15 @@ fn archives_of_files_stay_unread() {
     let refused = extract(Path::new("a.zip"), &bytes, &PassageOptions::default()).unwrap_err();
     assert!(matches!(refused, ExtractError::Binary { why, .. } if why == "application/zip"));
     assert!(broken("a.docx", &bytes).contains("an archive without a document in it"));
+}
+
+#[test]
+fn notebooks_cut_anywhere_are_broken_and_say_what_to_do() {
+    let (name, bytes) = samples().into_iter().find(|(name, _)| name.ends_with("ipynb")).unwrap();
+    for end in 1..bytes.len() {
+        let what = broken(name, &bytes[..end]);
+        assert!(what.contains("the notebook cannot be read") && what.contains("save it again"), "{what}");
+    }
 }
 
 /// Changes members of an archive, and packs it again so that checksums do not hide the change.

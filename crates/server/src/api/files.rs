@@ -154,7 +154,7 @@ async fn list(
     Ok(reply::json(&Files { files: files.into_iter().map(File::from).collect() }))
 }
 
-/// Adds the body as a file: Markdown, text, HTML, PDF or code. The server splits it into passages, embeds and stores
+/// Adds the body as a file, in any format that `nuthatch add` reads. The server splits it into passages, embeds and stores
 /// them. If the file was added before, unchanged passages keep their vectors.
 #[utoipa::path(put, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
     params(("collection" = String, Path), Adding),
