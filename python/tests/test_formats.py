@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import mailbox
+from email.message import EmailMessage
 from pathlib import Path
 
 import nuthatch
@@ -62,3 +64,37 @@ def test_a_long_output_is_cut_and_a_notebook_that_is_cut_off_is_named(tmp_path: 
     ]
     (skipped,) = report.skipped
     assert skipped.path.name == "half.ipynb" and "the notebook cannot be read: EOF" in skipped.why
+
+
+def mail(subject: str, text: str) -> EmailMessage:
+    message = EmailMessage()
+    message["From"], message["To"] = "Jürgen Müller <j@example.org>", "Ann <ann@example.org>"
+    message["Subject"], message["Date"] = subject, "Mon, 02 Mar 2026 10:11:12 +0100"
+    message.set_content(text)
+    return message
+
+
+def test_a_mail_is_found_by_its_words_its_sender_and_what_is_attached(tmp_path: Path) -> None:
+    message = mail("Nest boxes", "The café needs twelve.\n")
+    message.add_alternative("<p>The café needs <b>twelve</b>.</p>", subtype="html")
+    message.add_attachment("Painted green in spring.", filename="colours.txt")
+    message.add_attachment(b"\x89PNG\r\n\x1a\n" + bytes(50), maintype="image", subtype="png", filename="box.png")
+    (tmp_path / "box.eml").write_bytes(bytes(message))
+    hit = found(tmp_path, "café twelve müller")
+    assert hit.text is not None and hit.text.endswith("\n\nThe café needs twelve.")
+    assert (hit.payload["kind"], hit.payload["title"], hit.payload.get("place")) == ("mail", "Nest boxes", None)
+    assert hit.payload["heading"].startswith("Nest boxes > From: Jürgen Müller <j@example.org> > To: Ann")
+    hit = found(tmp_path, "painted green")
+    assert (hit.text, hit.payload["place"]) == ("Painted green in spring.", "colours.txt")
+    assert hit.payload["heading"].startswith("Nest boxes > From: Jürgen")
+
+
+def test_a_mailbox_says_which_of_its_mails_a_passage_is_of(tmp_path: Path) -> None:
+    box = mailbox.mbox(tmp_path / "spring.mbox")
+    for number in range(30):
+        box.add(mail(f"Count {number}", f"From the hide: {number} waders.\n\nFrom there, owl{number}.\n"))
+    box.close()
+    hit = found(tmp_path, "owl17")
+    assert (hit.payload["lang"], hit.payload["place"]) == ("mbox", "message 18")
+    assert hit.payload["heading"].startswith("Count 17 > From: Jürgen")
+    assert hit.text is not None and hit.text.endswith("From the hide: 17 waders.\n\nFrom there, owl17.")

@@ -17,7 +17,7 @@ pub struct FileEntry {
     pub hash: [u8; 32],
     /// What split and embedded it: files are read again when this changes.
     pub made_by: String,
-    /// The format that it was read as: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`, `sheet`, `book` or `notebook`.
+    /// The format that it was read as: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`, `sheet`, `book`, `notebook` or `mail`.
     pub kind: String,
     /// BLAKE3 of each passage with its context, in order: unchanged ones keep their vectors.
     pub passages: Vec<[u8; 16]>,
@@ -32,7 +32,7 @@ pub struct FileInfo {
     pub bytes: u64,
     /// When the file was changed last, in nanoseconds since 1970 in UTC.
     pub mtime_ns: i64,
-    /// The format that it was read as: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`, `sheet`, `book` or `notebook`.
+    /// The format that it was read as: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`, `sheet`, `book`, `notebook` or `mail`.
     pub kind: String,
     /// Passages that the collection has of it.
     pub passages: usize,

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crate::detect::Format;
 use crate::isolated::isolated;
+use crate::mail::Within;
 use crate::package::Package;
 use crate::read::Read;
-use crate::{Document, ExtractError, PassageOptions, docx, epub, odf, pptx, sheets};
+use crate::{Document, ExtractError, PassageOptions, docx, epub, extract_within, mail, odf, pptx, sheets};
 
 pub(crate) fn extract(
     path: &Path,
@@ -17,6 +18,22 @@ pub(crate) fn extract(
 ) -> Result<Document, ExtractError> {
     let lang = format.lang.unwrap_or_default();
     document(path, format, isolated(lang, || read(lang, package, bytes)), options)
+}
+
+/// A mail or a mailbox, with what is attached.
+pub(crate) fn mail(
+    path: &Path,
+    bytes: &[u8],
+    format: Format,
+    options: &PassageOptions,
+    within: Within<'_>,
+) -> Result<Document, ExtractError> {
+    let extract = |path: &Path, bytes: &[u8], within: Within<'_>| extract_within(path, bytes, options, within);
+    let read = match format.lang {
+        Some("mbox") => mail::read_mbox,
+        _ => mail::read_eml,
+    };
+    document(path, format, isolated("mail", || read(bytes, &extract, within)), options)
 }
 
 /// What was read, cut into passages.

@@ -1,11 +1,14 @@
 //! Which format a file is in: by its content where that is certain, else by its name.
 
+mod mail;
 mod packed;
 
 use std::path::Path;
 
 use crate::package::Package;
 use crate::{ExtractError, Kind};
+
+pub(crate) use mail::begins_with_headers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Format {
@@ -26,6 +29,11 @@ pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option
     if let Some((format, package)) = packed::detect(path, &extension, bytes)? {
         return Ok((format, Some(package)));
     }
+    let by_name = by_extension(&extension).or_else(|| by_name(path));
+    // Before anything is asked of its bytes: a mail may be in many encodings.
+    if let Some(format) = mail::detect(&extension, by_name.is_some() || extension == "pdf", bytes) {
+        return Ok((format, None));
+    }
     refuse_binary(path, bytes)?;
     if extension == "pdf" {
         let what = "it has no %PDF header; it is not a PDF, or its beginning is lost".to_owned();
@@ -36,7 +44,7 @@ pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option
     {
         return Ok((Format { kind: Kind::Code, lang: Some("cpp"), mime: "text/x-c++" }, None));
     }
-    Ok((by_extension(&extension).or_else(|| by_name(path)).unwrap_or_else(|| by_content(bytes)), None))
+    Ok((by_name.unwrap_or_else(|| by_content(bytes)), None))
 }
 
 const PDF: Format = Format { kind: Kind::Pdf, lang: Some("pdf"), mime: "application/pdf" };

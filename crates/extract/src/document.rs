@@ -23,11 +23,13 @@ pub enum Kind {
     Book,
     /// A notebook: the Markdown, the code and the output of its cells.
     Notebook,
+    /// A mail, or a mailbox of them: headers, text and attachments of each.
+    Mail,
 }
 
 impl Kind {
     /// Lower-case name for payloads and reports: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`,
-    /// `sheet`, `book`, `notebook`.
+    /// `sheet`, `book`, `notebook`, `mail`.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Markdown => "markdown",
@@ -40,6 +42,7 @@ impl Kind {
             Kind::Sheet => "sheet",
             Kind::Book => "book",
             Kind::Notebook => "notebook",
+            Kind::Mail => "mail",
         }
     }
 }
@@ -51,7 +54,7 @@ pub struct Document {
     pub kind: Kind,
     /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
     /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
-    /// document's format: `docx`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`. `None` when the name tells nothing and the content is plain text.
+    /// document's format: `docx`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`, `eml`, `mbox`. `None` when the name tells nothing and the content is plain text.
     pub lang: Option<String>,
     /// The media type, such as `text/markdown`.
     pub mime: &'static str,
@@ -87,7 +90,7 @@ pub struct Passage {
     /// Page of a PDF, or slide, from 1.
     pub page: Option<u32>,
     /// Where it stands, in the words of its format, when neither page nor lines say it best: `Prices!A2:F20`, `section 3`,
-    /// `rows 2-40`, `cell 7`.
+    /// `rows 2-40`, `cell 7`, `message 3, notes.txt`.
     pub place: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::ooxml::{Flow, Relation, Role, main_member, relations, title};
 use crate::package::Package;
 use crate::part::{Gap, Part};
-use crate::read::Read;
+use crate::read::{Content, Read};
 use crate::split::Style;
 use crate::xml::{Tag, Visit, walk};
 
@@ -22,7 +22,7 @@ pub(crate) fn read(package: &mut Package) -> Result<Read, String> {
     walk(&body, &main, &mut flow)?;
     let own_title = flow.title.take().or(flow.first_heading.take());
     let warnings = add_beside(package, &mut part, &beside, &roles);
-    Ok(Read { title: title(package)?.or(own_title), parts: vec![part], warnings })
+    Ok(Read { title: title(package)?.or(own_title), parts: vec![Content::Part(part)], warnings })
 }
 
 /// What stands beside the body, in this order, under headings that say so. Damage there costs a warning.

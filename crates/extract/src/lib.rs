@@ -6,7 +6,8 @@
 //!
 //! **What it is useful for.** Feeding an index with passages of an embedder's size that a person can be sent back to:
 //! "this heading, these lines of this file". Markdown splits along headings and blocks, source code along definitions,
-//! HTML along headings and block elements, PDF along pages, CSV along rows, notebooks along cells, anything else that is text along paragraphs.
+//! HTML along headings and block elements, PDF along pages, CSV along rows, notebooks along cells, mail along its
+//! parts, anything else that is text along paragraphs.
 //!
 //! **What it is not for.** Rendering, faithful layout, tables as tables, text inside images, or keeping what it reads:
 //! it holds no state, touches no index and embeds nothing.
@@ -30,6 +31,7 @@ mod error;
 mod html;
 mod isolated;
 mod lines;
+mod mail;
 mod markdown;
 mod notebook;
 mod odf;
@@ -63,12 +65,24 @@ pub const VERSION: u32 = 3;
 /// on: [`ExtractError::Binary`] and [`ExtractError::Unsupported`] say what was recognised, [`ExtractError::NotUtf8`]
 /// where the text stops being UTF-8, [`ExtractError::Broken`] what the parser choked on.
 pub fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
+    extract_within(path, bytes, options, mail::Within::nothing(&mail::Work::new()))
+}
+
+/// The same of a file that may be attached to a mail.
+fn extract_within(
+    path: &Path,
+    bytes: &[u8],
+    options: &PassageOptions,
+    within: mail::Within<'_>,
+) -> Result<Document, ExtractError> {
     let (format, package) = detect::detect(path, bytes)?;
     if let Some(package) = package {
         return convert::extract(path, bytes, format, package, options);
     }
-    if format.kind == Kind::Pdf {
-        return pdf::extract(path, bytes, options);
+    match format.kind {
+        Kind::Pdf => return pdf::extract(path, bytes, options),
+        Kind::Mail => return convert::mail(path, bytes, format, options, within),
+        _ => {}
     }
     let source = decode::decode(path, bytes)?;
     let text = source.text.as_ref();

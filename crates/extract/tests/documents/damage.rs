@@ -40,6 +40,14 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
                 [{"output_type": "stream", "text": "0\r1"}, {"data": {"text/html": "<b>x</b>"}}]}], "metadata": {}, "nbformat": 4}"##
                 .to_vec(),
         ),
+        (
+            "a.eml",
+            b"From: a@b.c\r\nSubject: =?utf-8?q?Head?=\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nText.\r\n\
+              --x\r\nContent-Type: text/html\r\nContent-Disposition: attachment; filename=a.html\r\n\r\n<p>More.\r\n\
+              --x\r\nContent-Type: message/rfc822\r\n\r\nSubject: In\r\n\r\nInner.\r\n--x--\r\n"
+                .to_vec(),
+        ),
+        ("a.mbox", b"From a b\nSubject: One\n\nText.\n\nFrom a b\nSubject: Two\n\n>From here.\n".to_vec()),
         ("a.tsv", b"Name\tNote\nBolt\tIt is 3\" long\n".to_vec()),
     ]
 }

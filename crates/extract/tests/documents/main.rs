@@ -3,6 +3,7 @@
 mod books;
 mod damage;
 mod delimited;
+mod mails;
 mod notebooks;
 mod office;
 mod packing;

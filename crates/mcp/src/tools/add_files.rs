@@ -49,7 +49,7 @@ pub fn tool() -> Tool {
     super::tool::<Adding, Added>(
         NAME,
         "Add files",
-        "Use when the user wants files or folders (text, HTML, PDF, code, office documents, books, notebooks) to be searchable, or when files that were added have changed: \
+        "Use when the user wants files or folders (text, HTML, PDF, code, office documents, books, notebooks, mail) to be searchable, or when files that were added have changed: \
          only what changed is read again. Large folders take minutes; what was finished stays, and the same call does the rest.",
         Does::Adds,
     )
