@@ -98,3 +98,13 @@ def test_a_mailbox_says_which_of_its_mails_a_passage_is_of(tmp_path: Path) -> No
     assert (hit.payload["lang"], hit.payload["place"]) == ("mbox", "message 18")
     assert hit.payload["heading"].startswith("Count 17 > From: Jürgen")
     assert hit.text is not None and hit.text.endswith("From the hide: 17 waders.\n\nFrom there, owl17.")
+
+
+def test_rich_text_is_found_under_its_headings(tmp_path: Path) -> None:
+    styles = r"{\stylesheet{\s1\outlinelevel0 heading 1;}}"
+    fonts = r"{\fonttbl{\f0 Times;}{\f1\fcharset204 Arial Cyr;}}"
+    body = r"\pard\s1 Winter stores\par\pard Ac{\b orns} under the {\f1 \'ea\'ee\'f0\'e0}.\par"
+    (tmp_path / "stores.rtf").write_text(rf"{{\rtf1\ansi{fonts}{styles}{body}}}")
+    hit = found(tmp_path, "acorns")
+    assert hit.text is not None and hit.text.endswith("Acorns under the кора.")
+    assert (hit.payload["kind"], hit.payload["lang"], hit.payload["heading"]) == ("document", "rtf", "Winter stores")

@@ -29,6 +29,9 @@ pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option
     if let Some((format, package)) = packed::detect(path, &extension, bytes)? {
         return Ok((format, Some(package)));
     }
+    if bytes.starts_with(b"{\\rtf") {
+        return Ok((RTF, None));
+    }
     let by_name = by_extension(&extension).or_else(|| by_name(path));
     // Before anything is asked of its bytes: a mail may be in many encodings.
     if let Some(format) = mail::detect(&extension, by_name.is_some() || extension == "pdf", bytes) {
@@ -47,6 +50,7 @@ pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option
     Ok((by_name.unwrap_or_else(|| by_content(bytes)), None))
 }
 
+pub(crate) const RTF: Format = Format { kind: Kind::Document, lang: Some("rtf"), mime: "application/rtf" };
 const PDF: Format = Format { kind: Kind::Pdf, lang: Some("pdf"), mime: "application/pdf" };
 const HTML: Format = Format { kind: Kind::Html, lang: Some("html"), mime: "text/html" };
 const PLAIN: Format = Format { kind: Kind::Text, lang: None, mime: "text/plain" };

@@ -54,7 +54,7 @@ pub struct Document {
     pub kind: Kind,
     /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
     /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
-    /// document's format: `docx`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`, `eml`, `mbox`. `None` when the name tells nothing and the content is plain text.
+    /// document's format: `docx`, `rtf`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`, `eml`, `mbox`. `None` when the name tells nothing and the content is plain text.
     pub lang: Option<String>,
     /// The media type, such as `text/markdown`.
     pub mime: &'static str,

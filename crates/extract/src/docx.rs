@@ -112,7 +112,7 @@ fn roles(package: &mut Package, member: &str) -> Result<HashMap<String, Role>, S
 }
 
 /// Names of built-in styles are English in the file, whatever the program's language.
-fn role_of(name: &str) -> Option<Role> {
+pub(crate) fn role_of(name: &str) -> Option<Role> {
     let name = name.trim().to_ascii_lowercase();
     match name.strip_prefix("heading ") {
         Some(level) => level.parse().ok().filter(|level| (1..=9).contains(level)).map(Role::Heading),

@@ -42,6 +42,7 @@ mod passages;
 mod pdf;
 mod pptx;
 mod read;
+mod rtf;
 mod sheets;
 mod split;
 mod table;
@@ -83,6 +84,9 @@ fn extract_within(
         Kind::Pdf => return pdf::extract(path, bytes, options),
         Kind::Mail => return convert::mail(path, bytes, format, options, within),
         _ => {}
+    }
+    if format == detect::RTF {
+        return convert::document(path, format, rtf::read(bytes), options);
     }
     let source = decode::decode(path, bytes)?;
     let text = source.text.as_ref();

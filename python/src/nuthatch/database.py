@@ -370,11 +370,12 @@ class Database(Tenants):
         them. ``wait`` returns when they are there. An embedder of your own embeds before it
         returns.
 
-        It reads Markdown, text, HTML, PDF, source code, Word (docx), slides (pptx), spreadsheets
-        (xlsx, xlsb), OpenDocument (odt, odp, ods), EPUB, notebooks (ipynb), tables (csv, tsv) and
-        mail (eml, mbox, maildirs) with what is attached. Binaries and unreadable files are listed
-        in ``AddReport.skipped``. ``prune`` removes files that no longer exist. ``collection`` is
-        a name (created when missing) or a collection. ``on_progress`` is called after each batch.
+        It reads Markdown, text, HTML, PDF, source code, Word (docx), RTF, slides (pptx),
+        spreadsheets (xlsx, xlsb), OpenDocument (odt, odp, ods), EPUB, notebooks (ipynb), tables
+        (csv, tsv) and mail (eml, mbox, maildirs) with what is attached. Binaries and unreadable
+        files are listed in ``AddReport.skipped``. ``prune`` removes files that no longer exist.
+        ``collection`` is a name (created when missing) or a collection. ``on_progress`` is called
+        after each batch.
 
         You may interrupt it (Ctrl-C) and run it again: stored files stay, and the rest follows.
 

@@ -48,6 +48,11 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
                 .to_vec(),
         ),
         ("a.mbox", b"From a b\nSubject: One\n\nText.\n\nFrom a b\nSubject: Two\n\n>From here.\n".to_vec()),
+        (
+            "a.rtf",
+            br"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset204 Arial;}}{\stylesheet{\s1 heading 1;}}{\info{\title Top}}\s1 Head\par\pard \f0\'cc\uc1\u1080?\par\intbl a\cell b\cell\row}"
+                .to_vec(),
+        ),
         ("a.tsv", b"Name\tNote\nBolt\tIt is 3\" long\n".to_vec()),
     ]
 }

@@ -7,4 +7,5 @@ mod mails;
 mod notebooks;
 mod office;
 mod packing;
+mod rtf;
 mod sheets;
