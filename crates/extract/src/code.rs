@@ -4,6 +4,7 @@ mod grammar;
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
@@ -135,7 +136,7 @@ impl Outline<'_> {
 
     fn push(&mut self, range: Range<usize>, path: &[String]) {
         if !range.is_empty() {
-            self.sections.push(Section { range, heading: path.to_vec() });
+            self.sections.push(Section { range, heading: path.iter().map(|name| Arc::from(name.as_str())).collect() });
         }
     }
 

@@ -17,7 +17,8 @@ pub(crate) fn pieces(text: &str, lang: &str, options: &PassageOptions) -> Vec<Pi
     let delimiter = if lang == "tsv" { b'\t' } else { delimiter(text) };
     let table =
         Table::read(text, delimiter, true).unwrap_or_else(|| Table::read(text, delimiter, false).unwrap_or_default());
-    let whole = Section { range: 0..text.len(), heading: table.header.iter().cloned().collect() };
+    let whole =
+        Section { range: 0..text.len(), heading: table.header.iter().map(|names| names.as_str().into()).collect() };
     let mut pieces = assemble(text, vec![whole], &table.starts, Style::Lines, options);
     for piece in &mut pieces {
         piece.place = Some(range("row", table.row(piece.start), table.row(piece.end - 1)));

@@ -1,15 +1,16 @@
 //! Sections of a format to passages: what is tiny joins a neighbour, what is large is cut.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::PassageOptions;
 use crate::split::{Style, split, trim};
 
-/// A stretch of text under one heading path.
+/// A stretch of text under one heading path. Sections share names: a few bytes make one, below headings of any length.
 #[derive(Debug, Clone)]
 pub(crate) struct Section {
     pub(crate) range: Range<usize>,
-    pub(crate) heading: Vec<String>,
+    pub(crate) heading: Vec<Arc<str>>,
 }
 
 /// Sections under their headings, of a text that is read from the front.
@@ -18,12 +19,13 @@ pub(crate) struct Outline {
     sections: Vec<Section>,
     /// Where the last section begins.
     start: usize,
-    above: Vec<(u8, String)>,
+    above: Vec<(u8, Arc<str>)>,
 }
 
 impl Outline {
     /// One section up to `end`.
     pub(crate) fn whole(heading: Vec<String>, end: usize) -> Self {
+        let heading = heading.into_iter().map(Arc::from).collect();
         Outline { sections: vec![Section { range: 0..end, heading }], start: end, above: Vec::new() }
     }
 
@@ -32,7 +34,7 @@ impl Outline {
         self.end(at);
         self.above.retain(|(above, _)| *above < level);
         if !name.is_empty() {
-            self.above.push((level, name));
+            self.above.push((level, name.into()));
         }
     }
 
@@ -96,11 +98,11 @@ pub(crate) fn assemble(
     let mut pieces = Vec::new();
     for group in groups {
         for range in split(text, group.range, blocks, style, options) {
-            let (heading, place) = (group.heading.clone(), None);
+            let heading = group.heading.iter().map(|name| name.to_string()).collect();
             pieces.push(Piece {
                 text: text[range.clone()].to_owned(),
                 heading,
-                place,
+                place: None,
                 start: range.start,
                 end: range.end,
             });
@@ -111,7 +113,7 @@ pub(crate) fn assemble(
 
 struct Group {
     range: Range<usize>,
-    heading: Vec<String>,
+    heading: Vec<Arc<str>>,
     chars: usize,
 }
 
