@@ -10,6 +10,7 @@
 
 pub mod backup;
 mod below;
+pub mod cache;
 pub mod call;
 mod catalog;
 mod clock;
@@ -46,6 +47,11 @@ pub mod wording;
 pub use backup::{
     BackedUpCollection, BackedUpTenant, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups,
     BackupsDeleted, DamagedObject, RestoreOptions, RestoreReport,
+};
+pub use cache::{
+    AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCounts, CacheEntries, CacheExplained,
+    CacheHit, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, MissReason, SourceRef, StoreAnswer,
+    StoredAnswer, Verdict, Veto,
 };
 pub use clock::Clock;
 pub use collection::{

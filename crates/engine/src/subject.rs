@@ -21,6 +21,8 @@ pub enum What {
     ApiKey,
     /// A backup in a place, by its id.
     Backup,
+    /// A cache of answers.
+    Cache,
     /// A collection of records.
     Collection,
     /// A file whose passages a collection holds.
@@ -53,6 +55,7 @@ impl What {
         match self {
             Self::ApiKey => "api_key",
             Self::Backup => "backup",
+            Self::Cache => "cache",
             Self::Collection => "collection",
             Self::File => "file",
             Self::Graph => "graph",

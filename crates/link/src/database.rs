@@ -19,6 +19,7 @@ use nuthatch_engine::tree::{TREES, check_tree};
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
 use nuthatch_store::{Damage, Store};
 
+use crate::cache::Cache;
 use crate::collection::Collection;
 use crate::graph::Graph;
 use crate::keyspace::Keyspace;
@@ -306,6 +307,35 @@ impl Database {
         }
     }
 
+    /// The cache of that name, made when there is none. A folder gets format 5 with its first one.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that no cache can have, or that a keyspace or a graph has.
+    pub fn cache(&self, name: &str) -> Result<Cache> {
+        self.open_cache(name, false)
+    }
+
+    /// The cache of that name.
+    ///
+    /// # Errors
+    /// `NotFound`, with the names that there are.
+    pub fn existing_cache(&self, name: &str) -> Result<Cache> {
+        self.open_cache(name, true)
+    }
+
+    /// Names of all caches, sorted.
+    pub fn cache_names(&self) -> Result<Vec<String>> {
+        self.names_of(Kind::Cache)
+    }
+
+    /// Deletes a cache with everything in it, its ledger too. False when there is none.
+    ///
+    /// # Errors
+    /// `Invalid` for the name of a keyspace or a graph.
+    pub fn drop_cache(&self, name: &str) -> Result<bool> {
+        self.drop_kind(name, Kind::Cache)
+    }
+
     /// Writes a batch: all of it or nothing, at one place in the order of all writes, durable as the batch says.
     ///
     /// # Errors
@@ -553,6 +583,16 @@ impl Database {
             Side::There(link) => {
                 let id = id_of(&link, TREES, Kind::Trees, must_exist)?;
                 Ok(Tree::served(link, name, id))
+            }
+        }
+    }
+
+    fn open_cache(&self, name: &str, must_exist: bool) -> Result<Cache> {
+        match self.side()? {
+            Side::Here(db) => Ok(Cache::held(self.link.here()?, db.keyspace(name, Kind::Cache, must_exist)?)),
+            Side::There(link) => {
+                let id = id_of(&link, name, Kind::Cache, must_exist)?;
+                Ok(Cache::served(link, name, id))
             }
         }
     }

@@ -30,6 +30,7 @@ mod adding;
 #[cfg(not(unix))]
 mod alone;
 mod answer;
+mod cache;
 mod cached;
 #[cfg(unix)]
 mod client;
@@ -72,6 +73,7 @@ mod work;
 
 #[cfg(not(unix))]
 use alone::{self as client, self as connection, self as server, self as socket};
+pub use cache::Cache;
 pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use graph::{Graph, Nodes};
@@ -100,6 +102,11 @@ pub use nuthatch_engine::{
     Upserted, VALUE_BYTES_MAX, Value, VectorFieldInfo, VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What,
     WriteBatch, WrittenFile, citation, datetimes_of, embed, format_datetime, parse_datetime, payload_from_json,
     payload_to_json, payload_with_datetimes, text_snippet, walk,
+};
+pub use nuthatch_engine::{
+    AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCounts, CacheEntries, CacheExplained,
+    CacheHit, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, MissReason, SourceRef, StoreAnswer,
+    StoredAnswer, Verdict, Veto,
 };
 pub use records::Records;
 pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};

@@ -254,6 +254,30 @@ fn check_tree(db: &Database, note: &str) {
     assert_eq!(tree.check(true).unwrap().findings, Vec::<String>::new(), "{note}");
 }
 
+fn fill_cache(db: &Database) {
+    let cache = db.cache("answers").unwrap();
+    cache.configure(&CacheChange { budget: Some(0.1), ..CacheChange::default() }).unwrap();
+    let vector = Some(vec![1.0, 0.0]);
+    let prompt = "How do I reset my password?".to_string();
+    let answer =
+        StoreAnswer { prompt, response: "{\"n\":7}".into(), vector, tags: vec!["t".into()], ..Default::default() };
+    cache.store(answer).unwrap().unwrap();
+    let hit = cache.lookup(&ask_cache("How can I reset the password?")).unwrap().hit.unwrap();
+    cache.report(Verdict { hit: hit.hit, entry: hit.entry, wrong: false, served: true }).unwrap();
+}
+
+fn check_cache(db: &Database, note: &str) {
+    let cache = db.existing_cache("answers").unwrap();
+    let hit = cache.lookup(&ask_cache("how can I reset the password")).unwrap().hit.unwrap();
+    assert_eq!((hit.tier, &*hit.response, hit.tags.len()), (CacheTier::Alias, "{\"n\":7}", 1), "{note}");
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.entries, stats.settings.budget, stats.ledger.hits), (1, 0.1, 1), "{note}");
+}
+
+fn ask_cache(prompt: &str) -> AskCache {
+    AskCache { prompt: prompt.into(), vector: Some(vec![1.0, 0.02]), ..AskCache::default() }
+}
+
 /// Removes the fixture of this format and makes it anew.
 #[test]
 #[ignore = "run by `make compat-fixture`, when the format changes"]
@@ -264,10 +288,12 @@ fn make_the_fixture() {
     fill_fields(&db);
     fill_graph(&db);
     fill_tree(&db);
+    fill_cache(&db);
     check(&db, "as made");
     check_fields(&db, "as made");
     check_graph(&db, "as made");
     check_tree(&db, "as made");
+    check_cache(&db, "as made");
     db.close().unwrap();
     let target = fixtures().join(format!("format-{FORMAT_VERSION}"));
     if target.exists() {
@@ -309,6 +335,10 @@ fn folders_of_every_format_open_and_answer() {
             fill_tree(&db);
         }
         check_tree(&db, &name);
+        if name.as_str() < "format-5" {
+            fill_cache(&db);
+        }
+        check_cache(&db, &name);
         // They can be written as well, merged, migrated, and opened again.
         let notes = db.existing_collection("of-f32").unwrap();
         notes.upsert(vec![expected(12, Element::F32)]).unwrap();
@@ -321,6 +351,7 @@ fn folders_of_every_format_open_and_answer() {
         check_fields(&db, &name);
         check_graph(&db, &name);
         check_tree(&db, &name);
+        check_cache(&db, &name);
         assert!(db.doctor().unwrap().is_well(), "{name}");
         assert!(db.migration().unwrap().steps.is_empty(), "{name}");
     }

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 
 use nuthatch_store::{Batch, Extent, Table};
 
-use crate::call::Outcome;
+use crate::cache::Cache;
+use crate::call::{Call, Outcome};
 use crate::catalog::{self, COUNTERS};
 use crate::database::{Database, Registry};
 use crate::durability::Durability;
-use crate::folder::{FORMAT_OF_GRAPHS, FORMAT_OF_TREES};
+use crate::folder::{FORMAT_OF_CACHES, FORMAT_OF_GRAPHS, FORMAT_OF_TREES};
 use crate::kv::{Counters, Keyspace, KeyspaceMeta, Kind, Listed, Space, keyspace_key, keyspaces};
 use crate::name::check_name;
 use crate::scan::first_shard;
@@ -132,6 +133,7 @@ impl Registry {
             Kind::Plain => {}
             Kind::Graph => self.shared.folder.raise_format(FORMAT_OF_GRAPHS)?,
             Kind::Trees => self.shared.folder.raise_format(FORMAT_OF_TREES)?,
+            Kind::Cache => self.shared.folder.raise_format(FORMAT_OF_CACHES)?,
         }
         let meta = KeyspaceMeta::new(catalog::last_id(&*self.shared.store()?, tenant)? + 1, kind);
         let mut batch = Batch::new();
@@ -156,7 +158,26 @@ impl Registry {
     /// Removes what has expired, in every keyspace that is open.
     pub(crate) fn sweep_expired(&self) -> Result<()> {
         let spaces = self.spaces.lock().all();
-        spaces.iter().try_for_each(|space| space.sweep().map(drop))
+        spaces.into_iter().try_for_each(|space| match space.kind {
+            Kind::Cache => self.cache(space)?.sweep().map(drop),
+            Kind::Plain | Kind::Graph | Kind::Trees => space.sweep().map(drop),
+        })
+    }
+
+    /// Removes a tenant's answers whose sources have changed, so that nothing of erased records is left in them.
+    pub(crate) fn remove_outdated(&self, tenant: &Arc<Tenant>) -> Result<()> {
+        for listed in self.keyspaces(tenant.number)?.into_iter().filter(|listed| listed.kind == Kind::Cache) {
+            match self.space(tenant, &listed.name, Kind::Cache, false) {
+                Ok(space) => self.cache(space)?.remove_outdated().map(drop)?,
+                Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+                Err(_) => {} // dropped meanwhile
+            }
+        }
+        Ok(())
+    }
+
+    fn cache(&self, space: Arc<Space>) -> Result<Cache> {
+        Cache::of(&Keyspace { space, durability: Durability::default(), call: Call::default() })
     }
 
     /// Opens the keyspaces in which something expires, so that sweeps see them, and sweeps. Looks at one entry of each of them.

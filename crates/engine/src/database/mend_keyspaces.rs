@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
+use crate::cache;
 use crate::catalog::{self, COUNTERS};
 use crate::database::Registry;
 use crate::durability::Durability;
@@ -30,6 +31,8 @@ impl Registry {
                 let recovered = format!("recovered-{}", shard.collection);
                 let (kind, name) = if tree::looks_like_trees(&self.shared.store, shard)? {
                     (Kind::Trees, TREES.to_string())
+                } else if cache::looks_like_cache(&self.shared.store, shard)? {
+                    (Kind::Cache, recovered)
                 } else if graph::looks_like_one(&self.shared.store, shard)? {
                     (Kind::Graph, recovered)
                 } else {

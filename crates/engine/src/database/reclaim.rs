@@ -164,6 +164,9 @@ impl Database {
                 }
             }
         }
+        for scope in self.scopes()? {
+            registry.remove_outdated(&scope.tenant)?;
+        }
         registry.sweep_all_expired(match self.tenant.is_default() {
             true => Extent::Everything,
             false => self.tenant.extent(),

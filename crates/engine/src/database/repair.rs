@@ -9,6 +9,7 @@ use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Store, Tab
 use nuthatch_vector::{Element, Metric};
 use roaring::RoaringTreemap;
 
+use crate::cache::mend_cache;
 use crate::clock::Clock;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::pending::{self, Pending};
@@ -88,6 +89,7 @@ impl Database {
                         Kind::Plain => 0,
                         Kind::Graph => mend_graph(shared, listed.shard)?,
                         Kind::Trees => mend_trees(shared, listed.shard)?,
+                        Kind::Cache => mend_cache(shared, listed.shard)?,
                     };
                     outcome.keys_lost += registry.mend_keyspace(listed.shard, listed.kind)?;
                 }

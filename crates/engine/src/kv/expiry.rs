@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use nuthatch_store::{Batch, Direction, Shard, Table};
+use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
 use crate::kv::value::{Body, Stored};
@@ -16,7 +16,51 @@ const SWEPT_AT_ONCE: usize = 256;
 /// Nothing expires.
 pub(crate) const NEVER: u64 = u64::MAX;
 
+/// Keys that have expired, and what comes next.
+pub(crate) struct Due {
+    /// Each with when it expired, which it may do later meanwhile.
+    pub keys: Vec<(u64, Vec<u8>)>,
+    /// When the next one does, at the earliest.
+    pub next_ms: u64,
+}
+
 impl Space {
+    /// Whether some key may have expired.
+    pub(crate) fn is_due(&self) -> bool {
+        self.next_due_ms.load(Ordering::Acquire) <= self.now_ms()
+    }
+
+    /// Keys that have expired, some of them. Whoever asks removes them and then says when the next are due.
+    pub(crate) fn due(&self) -> Result<Due> {
+        // First, so that what is written meanwhile is not forgotten.
+        let before = self.next_due_ms.swap(NEVER, Ordering::AcqRel);
+        let due = self.shared.store().and_then(|store| self.due_in(&*store, self.now_ms()));
+        if due.is_err() {
+            self.next_due(before);
+        }
+        due
+    }
+
+    /// Nothing expires before that.
+    pub(crate) fn next_due(&self, at_ms: u64) {
+        self.next_due_ms.fetch_min(at_ms, Ordering::AcqRel);
+    }
+
+    fn due_in(&self, reader: &dyn Reader, now: u64) -> Result<Due> {
+        let mut due = Due { keys: Vec::new(), next_ms: NEVER };
+        reader.scan(Table::Expiry, &self.shard.prefix(), &self.shard.end(), Direction::Forward, &mut |key, _| {
+            let suffix = Shard::suffix(key);
+            let at = suffix.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            if at > now || due.keys.len() == SWEPT_AT_ONCE {
+                due.next_ms = at;
+                return ControlFlow::Break(());
+            }
+            due.keys.push((at, suffix.get(8..).unwrap_or_default().to_vec()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(due)
+    }
+
     /// Removes the keys that have expired; says how many.
     pub(crate) fn sweep(&self) -> Result<u64> {
         let now = self.now_ms();
@@ -27,21 +71,10 @@ impl Space {
                 break;
             }
             let store = self.shared.store()?;
-            let mut due = Vec::new();
-            let mut next = NEVER;
-            store.scan(Table::Expiry, &self.shard.prefix(), &self.shard.end(), Direction::Forward, &mut |key, _| {
-                let suffix = Shard::suffix(key);
-                let at = suffix.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-                if at > now || due.len() == SWEPT_AT_ONCE {
-                    next = at;
-                    return ControlFlow::Break(());
-                }
-                due.push((at, suffix.get(8..).unwrap_or_default().to_vec()));
-                ControlFlow::Continue(())
-            })?;
+            let due = self.due_in(&*store, now)?;
             let mut batch = Batch::new();
             let mut staged = Staged::default();
-            for (at, key) in due {
+            for (at, key) in due.keys {
                 batch.delete(Table::Expiry, self.expiry_key(at, &key));
                 let full = self.shard.key(&key);
                 let Some(stored) = store.get(Table::Kv, &full)?.map(Stored::decode).transpose()? else { continue };
@@ -61,7 +94,7 @@ impl Space {
             if !batch.is_empty() {
                 self.write_staged(batch, staged)?;
             }
-            self.next_due_ms.store(next, Ordering::Release);
+            self.next_due_ms.store(due.next_ms, Ordering::Release);
         }
         Ok(swept)
     }

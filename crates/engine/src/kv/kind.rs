@@ -1,4 +1,4 @@
-//! The kind of a keyspace's rows: its callers' keys and values, or a graph.
+//! The kind of a keyspace's rows: its callers' keys and values, a graph, trees, or a cache.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,8 @@ pub enum Kind {
     Graph,
     /// Its rows are versions and contents of a tenant's trees, and are written by `tree/` alone.
     Trees,
+    /// Its rows are answers with their prompts, and are written by `cache/` alone.
+    Cache,
 }
 
 impl Kind {
@@ -29,6 +31,7 @@ impl Kind {
             Self::Plain => What::Keyspace,
             Self::Graph => What::Graph,
             Self::Trees => What::Tree,
+            Self::Cache => What::Cache,
         }
     }
 
@@ -38,16 +41,16 @@ impl Kind {
     /// `Invalid`, with how it is opened.
     pub fn check(self, name: &str, found: Self) -> Result<()> {
         match (self, found) {
-            (Self::Plain, Self::Graph) => Err(Error::invalid(format!(
-                "{name:?} is a graph, not a keyspace; open it as a graph, or give the keyspace another name"
-            ))),
-            (Self::Graph, Self::Plain) => Err(Error::invalid(format!(
-                "{name:?} is a keyspace, not a graph; open it as a keyspace, or give the graph another name"
-            ))),
+            (wanted, found) if wanted == found => Ok(()),
             (wanted, found) if (wanted == Self::Trees) != (found == Self::Trees) => {
                 Err(Error::internal(format!("{name:?} is the keyspace of trees, which nothing else may open")))
             }
-            _ => Ok(()),
+            (wanted, found) => {
+                let (wanted, found) = (wanted.what(), found.what());
+                Err(Error::invalid(format!(
+                    "{name:?} is a {found}, not a {wanted}; open it as a {found}, or give the {wanted} another name"
+                )))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nuthatch_store::{CachedOnly, Direction, Reader, Table};
+use nuthatch_store::{CachedOnly, Direction, Reader, Shard, Table};
 
 use crate::call::Watched;
 use crate::kv::page::{KeyPage, KeyScan};
@@ -174,6 +174,14 @@ impl Space {
     /// What is stored as others may have it; `reader` must be the one that gave it.
     pub(crate) fn entry_of(&self, reader: &dyn Reader, stored: Stored) -> Result<Entry> {
         Ok(Entry { value: self.whole(reader, stored.body)?, expires_at_ms: stored.expires_at_ms })
+    }
+
+    /// The row of a record of the same tenant.
+    pub(crate) fn row_of(&self, reader: &dyn Reader, collection: u32, id: &str) -> Result<Option<u64>> {
+        let shard = Shard { collection, ..self.shard };
+        Ok(reader
+            .get(Table::Ids, &shard.key(id.as_bytes()))?
+            .and_then(|row| row.try_into().ok().map(u64::from_be_bytes)))
     }
 
     /// Values of the table `blobs`, by number. Numbers that lie close together are read in one go, past the cache: they share

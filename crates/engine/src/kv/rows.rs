@@ -31,6 +31,12 @@ pub trait Rows {
         Ok(self.entries(keys)?.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
     }
 
+    /// The row of a record of this tenant, as of the same moment.
+    fn row_of(&self, collection: u32, id: &str) -> Result<Option<u64>> {
+        let _ = (collection, id);
+        Err(Error::internal("rows within a transaction know no rows of collections"))
+    }
+
     /// Values of the table `blobs`, by number, in their order.
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
         let _ = numbers;
@@ -86,6 +92,10 @@ impl Rows for Live<'_> {
         self.space.estimate(prefix)
     }
 
+    fn row_of(&self, collection: u32, id: &str) -> Result<Option<u64>> {
+        self.space.row_of(self.reader, collection, id)
+    }
+
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
         self.space.blobs(self.reader, numbers)
     }
@@ -107,6 +117,10 @@ impl Rows for Keyspace {
 
     fn estimate(&self, prefix: &[u8]) -> Result<u64> {
         self.space.estimate(prefix)
+    }
+
+    fn row_of(&self, collection: u32, id: &str) -> Result<Option<u64>> {
+        self.at_once(|rows| rows.row_of(collection, id))
     }
 
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {

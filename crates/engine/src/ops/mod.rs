@@ -10,6 +10,7 @@
 //!
 //! [RFC 0026](../../../../docs/rfcs/0026-operations.md) has what was weighed.
 
+pub mod caches;
 pub mod collections;
 pub mod files;
 pub mod graph;
@@ -78,6 +79,8 @@ pub mod on {
     pub struct Nodes;
     /// The trees of a tenant.
     pub struct Trees;
+    /// The answers of a cache.
+    pub struct Cached;
 }
 
 /// What a key must be allowed to ask it.

@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use crate::call::Outcome;
 use crate::database::Database;
 use crate::ops::{
-    Op, Repeat, Scope, View, collections, files, graph, keys, keyspaces, maintenance, read_point, records, search,
-    tenants, trees,
+    Op, Repeat, Scope, View, caches, collections, files, graph, keys, keyspaces, maintenance, read_point, records,
+    search, tenants, trees,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -97,6 +97,15 @@ static ALL: &[Entry] = &[
     entry::<trees::NameSnapshot>(),
     entry::<trees::DropSnapshot>(),
     entry::<trees::SetRetention>(),
+    // Of caches.
+    entry::<crate::cache::AskCache>(),
+    entry::<crate::cache::StoreAnswer>(),
+    entry::<crate::cache::Verdict>(),
+    entry::<caches::Invalidate>(),
+    entry::<crate::cache::CacheChange>(),
+    entry::<caches::Stats>(),
+    entry::<caches::Explain>(),
+    entry::<caches::Audits>(),
     // Of everything.
     entry::<collections::Open>(),
     entry::<collections::Make>(),
@@ -239,6 +248,11 @@ mod tests {
             }
             "trees.snapshots" => encoded(&trees::Snapshots(id())),
             "trees.check" => encoded(&trees::Check { hash: true }),
+            "caches.stats" => encoded(&caches::Stats),
+            "caches.explain" => {
+                encoded(&caches::Explain(crate::cache::AskCache { prompt: id(), ..Default::default() }))
+            }
+            "caches.audits" => encoded(&caches::Audits(10)),
             _ => return None,
         };
         Some(encoded.unwrap())
@@ -259,7 +273,11 @@ mod tests {
         let file = crate::tree::PutFile { path: "a".into(), mode: 0o644, modified_ns: 0, what };
         let put = crate::tree::PutFiles { tree: "a".into(), files: vec![file], gone: vec![] };
         Op::run(put, &View::Keys(Keys::Live(&trees))).unwrap();
+        let cached = db.keyspace("answers", Kind::Cache, false).unwrap();
+        let answer = crate::cache::StoreAnswer { prompt: "a".into(), response: "1".into(), ..Default::default() };
+        Op::run(answer, &View::Keys(Keys::Live(&cached))).unwrap();
         let snapshot = db.snapshot().unwrap();
+        let cached_then = snapshot.keyspace("answers", Kind::Cache).unwrap();
         let trees_then = snapshot.keyspace(crate::tree::TREES, Kind::Trees).unwrap();
         let then = snapshot.collection("notes").unwrap();
         let (keys_then, nodes_then) =
@@ -270,6 +288,7 @@ mod tests {
                 "keys" => (View::Keys(Keys::Live(&keys)), View::Keys(Keys::At(&keys_then))),
                 "nodes" => (View::Keys(Keys::Live(&nodes)), View::Keys(Keys::At(&nodes_then))),
                 "trees" => (View::Keys(Keys::Live(&trees)), View::Keys(Keys::At(&trees_then))),
+                "caches" => (View::Keys(Keys::Live(&cached)), View::Keys(Keys::At(&cached_then))),
                 _ => continue, // of everything: a snapshot gives its collections, keyspaces and graphs by name
             };
             let body = sample(entry.name).unwrap_or_else(|| panic!("{} has no sample", entry.name));

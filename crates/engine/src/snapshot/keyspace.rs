@@ -56,6 +56,13 @@ impl Rows for SnapshotKeyspace {
         self.view.taken_at_ms
     }
 
+    fn row_of(&self, collection: u32, id: &str) -> Result<Option<u64>> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.row_of(&Watched::new(&held.store, self.call.waits()), collection, id),
+            None => Ok(None),
+        })
+    }
+
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
         self.view.with(|held| match &self.space {
             Some(space) => space.blobs(&Watched::new(&held.store, self.call.waits()), numbers),

@@ -109,8 +109,8 @@ impl Database {
         }
         for Listed { name, shard, kind } in spaces {
             let space = registry.space(tenant, &name, kind, false)?;
-            if kind == Kind::Trees {
-                continue; // files are restored, not exported
+            if matches!(kind, Kind::Trees | Kind::Cache) {
+                continue; // files are restored, not exported; answers can be made again
             }
             if kind == Kind::Graph {
                 graphs.push(export_graph(&space, &*snapshot, outlet, &mut report)?);

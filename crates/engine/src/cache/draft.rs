@@ -1,0 +1,243 @@
+//! Changes of a cache on their way to one batch: reads see what was changed before.
+
+use std::collections::BTreeMap;
+
+use nuthatch_store::{Batch, Position, Reader};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Result;
+use crate::cache::recent::Since;
+use crate::cache::value::{State, Stored, decode, encode};
+use crate::cache::{Cache, key};
+use crate::call::{Call, Outcome};
+use crate::durability::Durability;
+use crate::kv::{KeyScan, KvOp, Live, Rows, Space};
+
+/// Rows that one question for the keys of an entry gets: it has far fewer.
+const KEYS_AT_ONCE: usize = 10_000;
+
+/// What a batch will change. Its maker keeps other writers off the cache until it is written.
+pub(crate) struct Draft<'s> {
+    pub space: &'s Space,
+    pub reader: &'s dyn Reader,
+    pub state: State,
+    before: State,
+    /// `None`: the row goes.
+    rows: BTreeMap<Vec<u8>, Option<Coming>>,
+}
+
+/// A row's value, and when it expires.
+type Coming = (Vec<u8>, Option<u64>);
+
+impl<'s> Draft<'s> {
+    fn new(space: &'s Space, reader: &'s dyn Reader, since: &Since) -> Result<Self> {
+        let mut draft =
+            Self { space, reader, state: State::default(), before: State::default(), rows: BTreeMap::new() };
+        draft.before = draft.get(key::STATE)?.unwrap_or_default();
+        draft.state = draft.before.clone();
+        draft.state.counts = draft.state.counts.and(since.counts);
+        for entry in since.used() {
+            draft.use_now(entry)?;
+        }
+        Ok(draft)
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        self.space.now_ms()
+    }
+
+    /// Everything as it is in the store.
+    pub fn stored(&self) -> Live<'_> {
+        Live { space: self.space, reader: self.reader }
+    }
+
+    /// A row as it will be, whether it has expired or not.
+    pub fn get<T: DeserializeOwned>(&self, row: &[u8]) -> Result<Option<T>> {
+        if let Some(changed) = self.rows.get(row) {
+            return changed.as_ref().map(|(value, _)| decode(value)).transpose();
+        }
+        let Some(stored) = self.space.stored(self.reader, row, 0)? else { return Ok(None) };
+        decode(&self.space.whole(self.reader, stored.body)?).map(Some)
+    }
+
+    pub fn put<T: Serialize>(&mut self, row: Vec<u8>, value: &T, expires_at_ms: Option<u64>) -> Result<()> {
+        self.rows.insert(row, Some((encode(value)?, expires_at_ms)));
+        Ok(())
+    }
+
+    /// A row that is no encoded value.
+    pub fn put_bytes(&mut self, row: Vec<u8>, bytes: Vec<u8>) {
+        self.rows.insert(row, Some((bytes, None)));
+    }
+
+    pub fn delete(&mut self, row: Vec<u8>) {
+        self.rows.insert(row, None);
+    }
+
+    /// The keys that begin so and will be there: those of the store, then those that are new.
+    pub fn keys(&self, prefix: &[u8], limit: usize) -> Result<Vec<Vec<u8>>> {
+        let scan = KeyScan { keys_only: true, limit: limit.clamp(1, KEYS_AT_ONCE), ..KeyScan::prefix(prefix) };
+        let mut keys: Vec<Vec<u8>> = self.stored().page(&scan)?.entries.into_iter().map(|(key, _)| key).collect();
+        keys.retain(|key| !matches!(self.rows.get(key), Some(None)));
+        let new = self.rows.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
+        let new = new.filter(|(key, value)| value.is_some() && !keys.contains(key)).map(|(key, _)| key.clone());
+        let new: Vec<Vec<u8>> = new.collect();
+        keys.extend(new);
+        Ok(keys)
+    }
+
+    /// An entry is used, later than all others. Nothing happens to one that is gone.
+    pub fn use_now(&mut self, entry: u64) -> Result<()> {
+        if let Some(tick) = self.get::<u64>(&key::tick(entry))? {
+            self.delete(key::used(tick));
+            self.tick(entry)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a new entry its place in the order of use.
+    pub fn tick(&mut self, entry: u64) -> Result<()> {
+        let tick = self.state.next_tick;
+        self.state.next_tick += 1;
+        self.put(key::used(tick), &entry, None)?;
+        self.put(key::tick(entry), &tick, None)
+    }
+
+    /// Removes an entry with all its rows. False when there is none of that number.
+    pub fn remove(&mut self, number: u64) -> Result<bool> {
+        let Some(stored) = self.get::<Stored>(&key::entry(number))? else { return Ok(false) };
+        self.delete(key::entry(number));
+        for row in [key::exact(&stored.exact), key::form(&stored.form)] {
+            // A later answer may have taken the place.
+            if self.get::<u64>(&row)? == Some(number) {
+                self.delete(row);
+            }
+        }
+        for row in self.keys(&key::aliases_of(number), KEYS_AT_ONCE)? {
+            if let Some(hash) = key::hash_of(&row)
+                && self.get::<u64>(&key::alias(&hash))? == Some(number)
+            {
+                self.delete(key::alias(&hash));
+            }
+            self.delete(row);
+        }
+        for row in self.keys(&key::nevers_of(number), KEYS_AT_ONCE)? {
+            self.delete(row);
+        }
+        self.delete(key::vector(&stored.scope, number));
+        if let Some(tick) = self.get::<u64>(&key::tick(number))? {
+            self.delete(key::used(tick));
+        }
+        self.delete(key::tick(number));
+        for tag in &stored.tags {
+            self.delete(key::tag(tag, number));
+        }
+        for source in &stored.sources {
+            self.delete(key::source(source.collection, &source.of.id, number));
+        }
+        self.state.entries = self.state.entries.saturating_sub(1);
+        self.state.bytes = self.state.bytes.saturating_sub(stored.bytes);
+        Ok(true)
+    }
+
+    /// Removes answers until the cache is within its limits, those used longest ago first, at most `most` of them, and never `kept`.
+    /// Says how many.
+    pub fn evict(&mut self, kept: Option<u64>, most: usize) -> Result<u64> {
+        let over = |state: &State| {
+            let CacheLimits { entries, bytes } = CacheLimits::of(state);
+            state.entries > entries || state.bytes > bytes
+        };
+        let mut evicted = 0;
+        while over(&self.state) && evicted < most as u64 {
+            let rows = self.keys(&key::all_used(), 64)?;
+            let mut any = false;
+            for row in rows {
+                if !over(&self.state) || evicted == most as u64 {
+                    break;
+                }
+                let Some(entry) = self.get::<u64>(&row)?.filter(|entry| Some(*entry) != kept) else { continue };
+                any = true;
+                evicted += u64::from(self.remove(entry)?);
+                self.delete(row);
+            }
+            if !any {
+                break;
+            }
+        }
+        self.state.counts.evicted += evicted;
+        Ok(evicted)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.state == self.before
+    }
+
+    fn write(mut self, call: &Call, outcome: Outcome) -> Result<Position> {
+        if self.state != self.before {
+            let state = self.state.clone();
+            self.put(key::STATE.to_vec(), &state, None)?;
+        }
+        let mut batch = Batch::new();
+        let ops = std::mem::take(&mut self.rows).into_iter().map(|(key, value)| match value {
+            Some((value, Some(expires_at_ms))) => KvOp::PutUntil { key, value, expires_at_ms },
+            Some((value, None)) => KvOp::Put { key, value, expires_in: None },
+            None => KvOp::Delete { key },
+        });
+        let staged = self.space.stage(&mut batch, ops.collect())?;
+        call.sign(&mut batch, outcome);
+        self.space.write_staged(batch, staged)
+    }
+}
+
+/// How much a cache may hold.
+struct CacheLimits {
+    entries: u64,
+    bytes: u64,
+}
+
+impl CacheLimits {
+    fn of(state: &State) -> Self {
+        let or_any = |limit: u64| if limit == 0 { u64::MAX } else { limit };
+        Self { entries: or_any(state.settings.max_entries), bytes: or_any(state.settings.max_bytes) }
+    }
+}
+
+impl Cache {
+    /// Reads and writes as one batch, with no other writer between.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Draft<'_>) -> Result<(T, Outcome)>) -> Result<T> {
+        self.change_with(self.keyspace.durability, change)
+    }
+
+    /// The same with another durability.
+    pub(crate) fn change_with<T>(
+        &self,
+        durability: Durability,
+        change: impl FnOnce(&mut Draft<'_>) -> Result<(T, Outcome)>,
+    ) -> Result<T> {
+        let space = &*self.keyspace.space;
+        let (position, answer) = {
+            let _commit = space.shared.store.commit.read();
+            space.check_open()?;
+            let _writer = space.lock(std::iter::once(key::STATE));
+            let store = space.shared.store()?;
+            // A write by somebody else between two reads must not tear what an answer is made from.
+            let snapshot = store.snapshot();
+            let since = self.recent.take();
+            let mut draft = Draft::new(space, &*snapshot, &since)?;
+            let written = change(&mut draft).and_then(|(answer, outcome)| match draft.is_empty() {
+                true => Ok((None, answer)),
+                false => Ok((Some(draft.write(&self.keyspace.call, outcome)?), answer)),
+            });
+            if written.is_err() {
+                self.recent.give_back(since);
+            }
+            match written? {
+                (None, answer) => return Ok(answer),
+                (Some(position), answer) => (position, answer),
+            }
+        };
+        space.shared.make_durable(position, durability)?;
+        Ok(answer)
+    }
+}

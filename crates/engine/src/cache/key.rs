@@ -1,0 +1,170 @@
+//! Where a cache's rows lie in its keyspace.
+//!
+//! | bytes | row |
+//! |---|---|
+//! | 0x00 `c` | the state: settings, numbers, ledger, score |
+//! | 0x01 entry | an answer with its prompt; expires when the answer does |
+//! | 0x02 hash | the entry of a prompt, by scope and bytes |
+//! | 0x03 hash | the entry of a prompt, by scope and form |
+//! | 0x04 hash | the entry that is right for a prompt of this scope and form |
+//! | 0x05 entry hash | an entry's row of 0x04 |
+//! | 0x06 entry hash | a prompt of this scope and form for which the entry is wrong |
+//! | 0x07 scope entry | the vector of an entry's prompt, empty where it has none |
+//! | 0x08 tick | the entry that was used at that tick, and not since |
+//! | 0x09 entry | the tick at which it was used last |
+//! | 0x0a tag 0 entry | an entry with a tag |
+//! | 0x0b collection id 0 entry | an entry that was made from a record |
+//! | 0x0c hit | what was decided about an answer by meaning |
+//!
+//! Numbers are big endian, 8 bytes, those of collections 4. Hashes are BLAKE3, 32 bytes. Tags have no byte 0; an entry's number ends
+//! its row's key, so that ids may have any.
+
+use std::collections::BTreeMap;
+
+use nuthatch_cache::canonical;
+
+/// What every cache begins with.
+pub const STATE: &[u8] = &[0, b'c'];
+
+const ENTRY: u8 = 1;
+const EXACT: u8 = 2;
+const FORM: u8 = 3;
+const ALIAS: u8 = 4;
+const ALIAS_OF: u8 = 5;
+const NEVER: u8 = 6;
+const VECTOR: u8 = 7;
+const USED: u8 = 8;
+const TICK: u8 = 9;
+const TAG: u8 = 10;
+const SOURCE: u8 = 11;
+const DECISION: u8 = 12;
+
+/// 32 bytes of BLAKE3.
+pub type Hash = [u8; 32];
+
+/// The hash of a scope.
+pub fn scope(parts: &BTreeMap<String, String>) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    for text in parts.iter().flat_map(|(part, value)| [part, value]) {
+        hasher.update(&(text.len() as u64).to_be_bytes());
+        hasher.update(text.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// The hashes of a prompt within a scope: of its bytes, and of its form.
+pub fn hashes(scope: &Hash, prompt: &str) -> (Hash, Hash) {
+    let of = |text: &str| *blake3::Hasher::new().update(scope).update(text.as_bytes()).finalize().as_bytes();
+    (of(prompt), of(&canonical(prompt)))
+}
+
+fn numbered(kind: u8, number: u64) -> Vec<u8> {
+    [&[kind][..], &number.to_be_bytes()].concat()
+}
+
+fn hashed(kind: u8, hash: &Hash) -> Vec<u8> {
+    [&[kind][..], hash].concat()
+}
+
+pub fn entry(number: u64) -> Vec<u8> {
+    numbered(ENTRY, number)
+}
+
+pub fn exact(hash: &Hash) -> Vec<u8> {
+    hashed(EXACT, hash)
+}
+
+pub fn form(hash: &Hash) -> Vec<u8> {
+    hashed(FORM, hash)
+}
+
+pub fn alias(hash: &Hash) -> Vec<u8> {
+    hashed(ALIAS, hash)
+}
+
+/// All aliases of an entry begin so.
+pub fn aliases_of(number: u64) -> Vec<u8> {
+    numbered(ALIAS_OF, number)
+}
+
+pub fn alias_of(number: u64, hash: &Hash) -> Vec<u8> {
+    [aliases_of(number).as_slice(), hash].concat()
+}
+
+/// All prompts for which an entry is wrong begin so.
+pub fn nevers_of(number: u64) -> Vec<u8> {
+    numbered(NEVER, number)
+}
+
+pub fn never(number: u64, hash: &Hash) -> Vec<u8> {
+    [nevers_of(number).as_slice(), hash].concat()
+}
+
+/// All vectors of a scope begin so.
+pub fn vectors_of(scope: &Hash) -> Vec<u8> {
+    hashed(VECTOR, scope)
+}
+
+pub fn vector(scope: &Hash, number: u64) -> Vec<u8> {
+    [vectors_of(scope).as_slice(), &number.to_be_bytes()].concat()
+}
+
+/// All rows of what was used begin so, in the order of use.
+pub fn all_used() -> Vec<u8> {
+    vec![USED]
+}
+
+pub fn used(tick: u64) -> Vec<u8> {
+    numbered(USED, tick)
+}
+
+pub fn tick(number: u64) -> Vec<u8> {
+    numbered(TICK, number)
+}
+
+/// All entries with a tag begin so.
+pub fn tagged(tag: &str) -> Vec<u8> {
+    [&[TAG][..], tag.as_bytes(), &[0]].concat()
+}
+
+pub fn tag(tag: &str, number: u64) -> Vec<u8> {
+    [tagged(tag).as_slice(), &number.to_be_bytes()].concat()
+}
+
+/// All entries that were made from any record begin so.
+pub fn all_sources() -> Vec<u8> {
+    vec![SOURCE]
+}
+
+/// All entries that were made from a record begin so.
+pub fn made_from(collection: u32, id: &str) -> Vec<u8> {
+    [&[SOURCE][..], &collection.to_be_bytes(), id.as_bytes(), &[0]].concat()
+}
+
+pub fn source(collection: u32, id: &str, number: u64) -> Vec<u8> {
+    [made_from(collection, id).as_slice(), &number.to_be_bytes()].concat()
+}
+
+/// All decisions begin so, the oldest first.
+pub fn all_decisions() -> Vec<u8> {
+    vec![DECISION]
+}
+
+pub fn decision(hit: u64) -> Vec<u8> {
+    numbered(DECISION, hit)
+}
+
+/// All entries begin so.
+pub fn all_entries() -> Vec<u8> {
+    vec![ENTRY]
+}
+
+/// The number at the end of a key.
+pub fn number_of(key: &[u8]) -> Option<u64> {
+    key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The hash at the end of a key.
+pub fn hash_of(key: &[u8]) -> Option<Hash> {
+    key.last_chunk().copied()
+}

@@ -1,0 +1,194 @@
+//! What a cache's rows say. Each begins with the number of its layout.
+
+use nuthatch_cache::{Classes, Features, Ledger, Odds, Score};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::cache::explain::CacheCounts;
+use crate::cache::key::Hash;
+use crate::cache::{CacheSettings, SourceRef};
+use crate::embedder::EmbedderMeta;
+use crate::{Error, Result};
+
+const LAYOUT: u8 = 1;
+/// What an entry takes beside its texts and its vector: its other rows, about.
+const ENTRY_OVERHEAD_BYTES: u64 = 256;
+
+/// Everything of a cache that is not of one answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub settings: CacheSettings,
+    pub next_entry: u64,
+    pub next_hit: u64,
+    pub next_tick: u64,
+    pub entries: u64,
+    /// Of these, as `max_bytes` counts them.
+    pub bytes: u64,
+    pub vectors: Option<Vectors>,
+    pub ledger: Ledger,
+    pub score: Score,
+    pub classes: Classes,
+    pub counts: CacheCounts,
+}
+
+/// Where the vectors of prompts come from. Settled by the first of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Vectors {
+    /// From the installed model.
+    Made(EmbedderMeta),
+    /// From the callers, with so many components.
+    Given(u64),
+}
+
+/// A stored answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub prompt: String,
+    pub response: String,
+    pub scope: Hash,
+    pub exact: Hash,
+    pub form: Hash,
+    pub tags: Vec<String>,
+    pub sources: Vec<Source>,
+    pub created_ms: u64,
+    /// As `max_bytes` counts it.
+    pub bytes: u64,
+}
+
+/// A record that an answer was made from, as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Source {
+    pub of: SourceRef,
+    /// The collection's number.
+    pub collection: u32,
+    /// The row, whose number is never given again.
+    pub row: u64,
+}
+
+/// What was decided about an answer by meaning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Decision {
+    pub entry: u64,
+    pub prompt: String,
+    pub scope: Hash,
+    pub features: Features,
+    pub risk: f64,
+    pub class: u64,
+    pub outcome: Decided,
+    pub verdict: Option<bool>,
+    pub at_ms: u64,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Decided {
+    /// It was given, and its coin fell or not.
+    Served { odds: Odds, fell: bool },
+    /// It may be given once it is judged right.
+    Candidate,
+    /// The cache only watches.
+    Shadow,
+}
+
+impl Stored {
+    /// What `max_bytes` counts for an answer.
+    pub fn size(prompt: &str, response: &str, dim: usize) -> u64 {
+        (prompt.len() + response.len() + dim) as u64 + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+/// A vector of bytes, and its length: near enough for the cosine of two prompts, at a quarter of the size.
+pub(crate) struct Codes<'v> {
+    pub expires_at_ms: u64,
+    norm: f32,
+    codes: &'v [u8],
+}
+
+/// A vector as it is stored: when it expires, its length, its components in a byte each.
+pub(crate) fn encode_vector(vector: Option<&[f32]>, expires_at_ms: Option<u64>) -> Vec<u8> {
+    let expires = expires_at_ms.unwrap_or(u64::MAX).to_be_bytes();
+    let Some(vector) = vector else { return expires.to_vec() };
+    let largest = vector.iter().fold(0f32, |most, x| most.max(x.abs()));
+    let codes: Vec<i8> = vector.iter().map(|x| (x / largest * 127.0).round() as i8).collect();
+    let norm = codes.iter().map(|code| f32::from(*code) * f32::from(*code)).sum::<f32>().sqrt();
+    let mut bytes = [&expires[..], &norm.to_be_bytes()].concat();
+    bytes.extend(codes.iter().map(|code| *code as u8));
+    bytes
+}
+
+/// The vector of a row; `None` for a row without one.
+pub(crate) fn decode_vector(row: &[u8]) -> Option<Codes<'_>> {
+    let (expires, rest) = row.split_first_chunk::<8>()?;
+    let (norm, codes) = rest.split_first_chunk::<4>()?;
+    Some(Codes { expires_at_ms: u64::from_be_bytes(*expires), norm: f32::from_be_bytes(*norm), codes })
+}
+
+impl Codes<'_> {
+    /// The cosine with a vector of length 1; `None` for one of another dimension.
+    pub fn cosine(&self, unit: &[f32]) -> Option<f32> {
+        if unit.len() != self.codes.len() {
+            return None;
+        }
+        // Sixteen sums at once, which the compiler lays side by side.
+        let mut sums = [0f32; 16];
+        let (units, codes) = (unit.chunks_exact(16), self.codes.chunks_exact(16));
+        let rest: f32 =
+            units.remainder().iter().zip(codes.remainder()).map(|(x, code)| x * f32::from(*code as i8)).sum();
+        for (units, codes) in units.zip(codes) {
+            for at in 0..16 {
+                sums[at] += units[at] * f32::from(codes[at] as i8);
+            }
+        }
+        Some((sums.iter().sum::<f32>() + rest) / self.norm)
+    }
+}
+
+/// A vector of length 1.
+pub(crate) fn unit(vector: &[f32]) -> Vec<f32> {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    vector.iter().map(|x| x / norm).collect()
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    let bytes = postcard::to_extend(value, vec![LAYOUT]);
+    bytes.map_err(|error| Error::internal(format!("a row of a cache cannot be encoded: {error}")))
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let broken = |why: &str| Error::internal(format!("a row of a cache cannot be read ({why}); run `nuthatch doctor`"));
+    match bytes.split_first() {
+        Some((&LAYOUT, rest)) => postcard::from_bytes(rest).map_err(|error| broken(&error.to_string())),
+        Some((layout, _)) => Err(broken(&format!("layout {layout}"))),
+        None => Err(broken("it is empty")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_of_bytes_keeps_the_cosine() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for dim in [3, 16, 100, 384] {
+            let mut some = || -> Vec<f32> { (0..dim).map(|_| random.f32() - 0.5).collect() };
+            let (a, b) = (some(), some());
+            let wanted: f32 = unit(&a).iter().zip(unit(&b)).map(|(a, b)| a * b).sum();
+            let row = encode_vector(Some(&a), None);
+            let codes = decode_vector(&row).unwrap();
+            assert!((codes.cosine(&unit(&b)).unwrap() - wanted).abs() < 0.01, "{dim}");
+            assert!((codes.cosine(&unit(&a)).unwrap() - 1.0).abs() < 0.001, "{dim}");
+            assert!(codes.cosine(&[1.0; 2]).is_none() && codes.expires_at_ms == u64::MAX);
+        }
+        assert!(decode_vector(&encode_vector(None, Some(3))).is_none());
+    }
+
+    #[test]
+    fn rows_come_back_and_foreign_bytes_are_refused() {
+        let state = State { next_entry: 7, vectors: Some(Vectors::Given(3)), ..State::default() };
+        assert_eq!(decode::<State>(&encode(&state).unwrap()).unwrap(), state);
+        for bytes in [&b""[..], &[2, 0, 0], &[1, 9]] {
+            assert!(decode::<State>(bytes).is_err());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Caches as callers see them.
+
+use std::sync::Arc;
+
+use nuthatch_engine::Result;
+use nuthatch_engine::cache::{
+    AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheSettings, CacheStats,
+    StoreAnswer, StoredAnswer, Verdict,
+};
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
+use nuthatch_engine::ops::{Op, caches, on};
+
+use crate::route::Route;
+use crate::rows::Inner;
+
+/// A handle on a cache of answers. Cheap to clone; safe to share between threads and with forks of the process.
+#[derive(Clone)]
+pub struct Cache {
+    inner: Arc<Inner>,
+    durability: Durability,
+}
+
+impl Cache {
+    pub(crate) fn held(link: Route, local: LocalKeyspace) -> Self {
+        Self { inner: Arc::new(Inner::held(link, local)), durability: Durability::default() }
+    }
+
+    pub(crate) fn served(link: Route, name: &str, id: u32) -> Self {
+        Self { inner: Arc::new(Inner::served(link, name, Kind::Cache, id)), durability: Durability::default() }
+    }
+
+    /// The cache's name.
+    pub fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// The same cache, written with another durability. That of the ledger is the handle's, too: what a crash takes of it was given and
+    /// is not counted.
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { durability, ..self.clone() }
+    }
+
+    /// Looks for an answer: for this prompt, for one of the same form, for one that was judged, for one of the same meaning.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty prompt, another scope than the cache wants, or a vector that its vectors cannot be compared with;
+    /// `Unavailable` when the prompt must be embedded and the model is not installed.
+    pub fn lookup(&self, ask: &AskCache) -> Result<CacheAnswer> {
+        self.ask(ask.clone())
+    }
+
+    /// Keeps an answer. One for the same prompt in the same scope is replaced. A cache that is switched off keeps nothing, and says so
+    /// with `None`.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup); `NotFound` for a source that is not there; `Exhausted` for an answer that is too large.
+    pub fn store(&self, answer: StoreAnswer) -> Result<Option<StoredAnswer>> {
+        self.ask(answer)
+    }
+
+    /// Takes a verdict on an answer. False when it was known.
+    ///
+    /// # Errors
+    /// `NotFound` for a hit that is too old to be known, `Conflict` for the opposite of an earlier verdict.
+    pub fn report(&self, verdict: Verdict) -> Result<bool> {
+        self.ask(verdict)
+    }
+
+    /// Removes answers, in as many batches as that takes. Says how many. What the ledger knows stays.
+    pub fn invalidate(&self, which: CacheEntries) -> Result<u64> {
+        self.ask(caches::Invalidate(which))
+    }
+
+    /// Changes settings; answers that the new limits leave no room for go. Says how the settings are now.
+    ///
+    /// # Errors
+    /// `Invalid` for settings that no cache can have, or another scope for a cache with answers.
+    pub fn configure(&self, change: &CacheChange) -> Result<CacheSettings> {
+        self.ask(change.clone())
+    }
+
+    /// What it holds and has done.
+    pub fn stats(&self) -> Result<CacheStats> {
+        self.ask(caches::Stats)
+    }
+
+    /// What it would do about a prompt. Gives nothing, and counts nothing.
+    pub fn explain(&self, ask: &AskCache) -> Result<CacheExplained> {
+        self.ask(caches::Explain(ask.clone()))
+    }
+
+    /// Answers that wait for a verdict, the oldest first.
+    pub fn audits(&self, limit: usize) -> Result<Vec<CacheAudit>> {
+        self.ask(caches::Audits(limit))
+    }
+
+    fn ask<O: Op<On = on::Cached>>(&self, op: O) -> Result<O::Answer> {
+        self.inner.ask(op, self.durability)
+    }
+}
