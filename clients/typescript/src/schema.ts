@@ -144,6 +144,180 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/caches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists all caches. */
+        get: operations["get_caches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Creates a cache if it does not exist. It gives no answer by meaning until it has a budget. */
+        put: operations["put_caches_cache"];
+        post?: never;
+        /** Drops a cache with its answers and its ledger. */
+        delete: operations["delete_caches_cache"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/audits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists answers that wait for a verdict. */
+        post: operations["post_caches_cache_audits"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/configure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Changes the settings of a cache. Answers for which new limits leave no room are removed. */
+        post: operations["post_caches_cache_configure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells what a lookup would find, and counts nothing. */
+        post: operations["post_caches_cache_explain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/invalidate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Removes answers by number, tag, source or scope, or all of them. The ledger stays. */
+        post: operations["post_caches_cache_invalidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Looks for an answer: for this prompt, for one of the same form, for one that was judged, for one of the same meaning.
+         *     An answer by meaning is counted before it is returned, so this needs the scope `write`, too.
+         */
+        post: operations["post_caches_cache_lookup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes a verdict on an answer. The same one again changes nothing. */
+        post: operations["post_caches_cache_report"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what a cache holds and has done. */
+        get: operations["get_caches_cache_stats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/store": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keeps an answer. One for the same prompt in the same scope is replaced. */
+        post: operations["post_caches_cache_store"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/caller": {
         parameters: {
             query?: never;
@@ -1442,6 +1616,404 @@ export interface components {
         };
         /** @description Bytes: a string when they are UTF-8, else `{"base64": "…"}`. Both are understood. */
         Bytes: string | components["schemas"]["Encoded"];
+        Cache: {
+            name: string;
+        };
+        /** @description How many waiting answers to list. */
+        CacheAudits: {
+            /** @default null */
+            limit: number | null;
+        };
+        /** @description A stored prompt near to what was asked. */
+        CacheCandidate: {
+            /** Format: int64 */
+            entry: number;
+            prompt: string;
+            /**
+             * Format: double
+             * @description The estimated probability that its answer is wrong.
+             */
+            risk: number;
+            /**
+             * Format: double
+             * @description The cosine of the vectors of both prompts.
+             */
+            similarity: number;
+            /** @description A source has changed. */
+            stale: boolean;
+            /** @description The difference on which the answer turns. */
+            veto?: string | null;
+            /** @description Answers of that risk are given under the budget. */
+            worth: boolean;
+        };
+        /** @description Settings of a cache; absent ones stay as they are. */
+        CacheChange: {
+            /**
+             * Format: double
+             * @description The share of answers by meaning that may be wrong; 0: none is given by meaning.
+             * @default null
+             */
+            budget: number | null;
+            /**
+             * Format: double
+             * @description The probability that the promise ever fails.
+             * @default null
+             */
+            failure: number | null;
+            /**
+             * Format: int64
+             * @description Maximum bytes of answers with their prompts and vectors; 0: any.
+             * @default null
+             */
+            max_bytes: number | null;
+            /**
+             * Format: int64
+             * @description Maximum number of answers; 0: any.
+             * @default null
+             */
+            max_entries: number | null;
+            /**
+             * @description serve, shadow or off.
+             * @default null
+             */
+            mode: string | null;
+            /**
+             * @description The parts that every scope must have. Only of a cache without answers.
+             * @default null
+             */
+            scope: string[] | null;
+            /**
+             * Format: double
+             * @description How long answers live, in seconds; 0: for ever.
+             * @default null
+             */
+            ttl: number | null;
+        };
+        /** @description What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's. */
+        CacheCounts: {
+            /**
+             * Format: int64
+             * @description Answers given for prompts that were judged.
+             */
+            alias: number;
+            /**
+             * Format: int64
+             * @description Answers given for prompts of the same form.
+             */
+            canonical: number;
+            /** Format: int64 */
+            evicted: number;
+            /**
+             * Format: int64
+             * @description Answers given for their very prompts.
+             */
+            exact: number;
+            /** Format: int64 */
+            expired: number;
+            /** Format: int64 */
+            invalidated: number;
+            /** Format: int64 */
+            misses: number;
+            /** Format: int64 */
+            reported_right: number;
+            /** Format: int64 */
+            reported_wrong: number;
+            /**
+             * Format: int64
+             * @description Answers given by meaning.
+             */
+            semantic: number;
+            /**
+             * Format: int64
+             * @description What a cache in shadow would have given, before the ledger had its say.
+             */
+            shadow_hits: number;
+            /**
+             * Format: int64
+             * @description Answers removed because a source had changed.
+             */
+            stale: number;
+            /** Format: int64 */
+            stored: number;
+        };
+        /** @description What a cache would do about a prompt. */
+        CacheExplained: {
+            /** @description The nearest prompts, the nearest first. */
+            candidates: components["schemas"]["CacheCandidate"][];
+            /** @description The form of the prompt. */
+            canonical: string;
+            /** @description Whether meanings were compared. */
+            compared: boolean;
+            /**
+             * Format: int64
+             * @description By which answer.
+             */
+            entry?: number | null;
+            ledger: components["schemas"]["CacheLedger"];
+            /** @description A source of that answer has changed. */
+            stale: boolean;
+            /** @description How the prompt itself is known. */
+            tier?: string | null;
+        };
+        /** @description An answer out of the cache. */
+        CacheFound: {
+            /**
+             * Format: double
+             * @description How old it is, in seconds.
+             */
+            age: number;
+            /** @description Chance has chosen it to be judged. It counts as wrong until the verdict is reported. */
+            audit: boolean;
+            /**
+             * Format: int64
+             * @description Its number in the cache.
+             */
+            entry: number;
+            /**
+             * Format: int64
+             * @description The number under which a verdict on it is reported; null where the prompt itself was known.
+             */
+            hit?: number | null;
+            /** @description The prompt that it was stored for. */
+            prompt: string;
+            /** @description The answer. */
+            response: unknown;
+            /**
+             * Format: double
+             * @description The estimated probability that it is wrong. The bound does not rest on it.
+             */
+            risk?: number | null;
+            /**
+             * Format: double
+             * @description The cosine of the vectors of both prompts.
+             */
+            similarity?: number | null;
+            /** @description The records that it was made from. */
+            sources: components["schemas"]["CacheSource"][];
+            tags: string[];
+            /** @description How it was found: exact, canonical, alias or semantic. */
+            tier: string;
+        };
+        /** @description Which answers to remove: exactly one of the fields. */
+        CacheInvalidate: {
+            /**
+             * @description All of them.
+             * @default null
+             */
+            all: boolean | null;
+            /**
+             * Format: int64
+             * @description One answer by its number.
+             * @default null
+             */
+            entry: number | null;
+            /**
+             * @description Those of a scope.
+             * @default null
+             */
+            scope: {
+                [key: string]: string;
+            } | null;
+            /** @default null */
+            source: components["schemas"]["CacheSource"] | null;
+            /**
+             * @description Those with a tag.
+             * @default null
+             */
+            tag: string | null;
+        };
+        /** @description How many answers are gone. */
+        CacheInvalidated: {
+            /** Format: int64 */
+            removed: number;
+        };
+        /** @description What the promise stands on. */
+        CacheLedger: {
+            /**
+             * Format: double
+             * @description How many may be.
+             */
+            allowed: number;
+            /**
+             * Format: double
+             * @description The probability that the next one is to be judged; null: none may be given before a verdict comes.
+             */
+            audit_probability?: number | null;
+            /**
+             * Format: int64
+             * @description Of these, those that chance has chosen to be judged.
+             */
+            audited: number;
+            /**
+             * Format: double
+             * @description With probability 1 - failure, at most so many answers by meaning are wrong.
+             */
+            bound: number;
+            /**
+             * Format: int64
+             * @description Answers by meaning that were given.
+             */
+            hits: number;
+            /**
+             * Format: int64
+             * @description Answers by meaning that are known to be wrong.
+             */
+            known_wrong: number;
+            /**
+             * Format: int64
+             * @description Of these, those without a verdict, which count as wrong.
+             */
+            pending: number;
+            /**
+             * Format: int64
+             * @description Verdicts that the risk was learned from; 0: its weights were set by hand.
+             */
+            verdicts: number;
+        };
+        /** @description What a lookup found. */
+        CacheLookup: {
+            candidate?: components["schemas"]["CacheFound"] | null;
+            hit?: components["schemas"]["CacheFound"] | null;
+            /** @description Why there is none: absent, off, shadow, vetoed, risky, unproven or stale. */
+            miss?: string | null;
+            /** @description If vetoed: the difference on which the answer turns. */
+            veto?: string | null;
+        };
+        /** @description Answers that wait for a verdict, the oldest first. */
+        CachePending: {
+            waiting: components["schemas"]["CacheWaiting"][];
+        };
+        /** @description A prompt to look up or to explain. */
+        CacheQuestion: {
+            /** @description The caller judges: it also gets answers that may not be given yet, and reports whether they are right. */
+            judged?: boolean;
+            /** @description What is asked. */
+            prompt: string;
+            /** @description Parts and their values, such as the model and the user. An answer is given within the same scope only. */
+            scope?: {
+                [key: string]: string;
+            };
+            /** @description The prompt's vector, for caches whose callers bring them. */
+            vector?: number[] | null;
+        };
+        /** @description What a verdict did. */
+        CacheReported: {
+            /** @description False if the verdict was known. */
+            new: boolean;
+        };
+        Caches: {
+            caches: string[];
+        };
+        /** @description The settings of a cache. */
+        CacheSettings: {
+            /** Format: double */
+            budget: number;
+            /** Format: double */
+            failure: number;
+            /** Format: int64 */
+            max_bytes: number;
+            /** Format: int64 */
+            max_entries: number;
+            /** @description serve, shadow or off. */
+            mode: string;
+            scope: string[];
+            /**
+             * Format: double
+             * @description In seconds; 0: for ever.
+             */
+            ttl: number;
+        };
+        /** @description A record that an answer was made from. */
+        CacheSource: {
+            collection: string;
+            id: string;
+        };
+        /** @description What a cache holds and has done. */
+        CacheStats: {
+            /** Format: int64 */
+            bytes: number;
+            counts: components["schemas"]["CacheCounts"];
+            /** Format: int64 */
+            entries: number;
+            ledger: components["schemas"]["CacheLedger"];
+            settings: components["schemas"]["CacheSettings"];
+        };
+        /** @description An answer to keep. */
+        CacheStore: {
+            /** @description What was asked. */
+            prompt: string;
+            /** @description The answer: any JSON value. */
+            response: unknown;
+            /** @description As in a question. */
+            scope?: {
+                [key: string]: string;
+            };
+            /** @description The records that it was made from. It is no longer given once one of them is replaced or deleted. */
+            sources?: components["schemas"]["CacheSource"][];
+            /** @description Names by which it can be removed. */
+            tags?: string[];
+            /**
+             * Format: double
+             * @description How long it may be given, in seconds; 0: for ever; default: as the cache says.
+             */
+            ttl?: number | null;
+            /** @description As in a question. */
+            vector?: number[] | null;
+        };
+        /** @description What storing did. */
+        CacheStored: {
+            /**
+             * Format: int64
+             * @description The number of the answer.
+             */
+            entry?: number | null;
+            /**
+             * Format: int64
+             * @description Answers that had to make room.
+             */
+            evicted: number;
+            /** @description An answer for the same prompt is gone. */
+            replaced: boolean;
+            /** @description False if the cache is off. */
+            stored: boolean;
+        };
+        /** @description A verdict on an answer. */
+        CacheVerdict: {
+            /**
+             * Format: int64
+             * @description The number of the answer.
+             */
+            entry: number;
+            /**
+             * Format: int64
+             * @description The number of the hit; leave it out for an answer whose prompt itself was known.
+             */
+            hit?: number | null;
+            /** @description Whether the caller's user got the answer. */
+            served?: boolean;
+            wrong: boolean;
+        };
+        /** @description An answer that waits for a verdict. */
+        CacheWaiting: {
+            /** @description What was asked. */
+            asked: string;
+            /**
+             * Format: int64
+             * @description In milliseconds since 1970.
+             */
+            at_ms: number;
+            /** Format: int64 */
+            entry: number;
+            /** Format: int64 */
+            hit: number;
+            /** @description What the answer was stored for; null if it is gone. */
+            prompt?: string | null;
+            response: unknown;
+            /** Format: double */
+            risk: number;
+            /** @description Whether somebody got it. */
+            served: boolean;
+        };
         Caller: {
             /**
              * Format: int64
@@ -3249,6 +3821,380 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_caches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The names of all caches */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Caches"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_caches_cache: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It already existed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cache"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cache"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_caches_cache: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_audits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheAudits"];
+            };
+        };
+        responses: {
+            /** @description Answers without a verdict, the oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CachePending"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_configure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheChange"];
+            };
+        };
+        responses: {
+            /** @description The settings now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheSettings"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_explain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheQuestion"];
+            };
+        };
+        responses: {
+            /** @description The form of the prompt, and every near one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheExplained"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_invalidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheInvalidate"];
+            };
+        };
+        responses: {
+            /** @description How many answers are gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheInvalidated"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_lookup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheQuestion"];
+            };
+        };
+        responses: {
+            /** @description The answer, or why there is none */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheLookup"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheVerdict"];
+            };
+        };
+        responses: {
+            /** @description Whether the verdict is new */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheReported"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_caches_cache_stats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its settings, sizes, counts and ledger */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheStats"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_store: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheStore"];
+            };
+        };
+        responses: {
+            /** @description What storing did */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheStored"];
+                };
             };
             /** @description The request failed; the document says why and what to do next */
             default: {

@@ -9,6 +9,7 @@
 
 mod accuracy;
 mod answer;
+pub mod caches;
 mod fields;
 mod names;
 pub mod operations;

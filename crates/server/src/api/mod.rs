@@ -5,6 +5,7 @@ mod audit;
 mod backups;
 mod batches;
 mod bytes;
+mod caches;
 mod callers;
 pub mod collections;
 mod conditions;
@@ -60,6 +61,7 @@ pub fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(trees::routes())
         .merge(tree_files::routes())
         .merge(tree_grep::routes())
+        .merge(caches::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())
         .merge(transactions::routes())

@@ -11,6 +11,7 @@ const ACTIONS: &[(&str, &str, &str)] = &[
     ("POST", "/v1/collections/{collection}/erase", "collection.erase"),
     ("DELETE", "/v1/keyspaces/{keyspace}", "keyspace.drop"),
     ("DELETE", "/v1/graphs/{graph}", "graph.drop"),
+    ("DELETE", "/v1/caches/{cache}", "cache.drop"),
     ("POST", "/v1/reclaim", "reclaim"),
     ("POST", "/v1/backups", "backup.create"),
     ("GET", "/v1/audit", "audit.read"),

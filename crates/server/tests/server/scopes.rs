@@ -42,6 +42,16 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "/v1/collections/{collection}/search", "records.search"),
     ("POST", "/v1/collections/{collection}/search-many", "records.search_many"),
     ("POST", "/v1/collections/{collection}/wait-until-indexed", "records.wait_until_indexed"),
+    ("GET", "/v1/caches", "keyspaces.names"),
+    ("PUT", "/v1/caches/{cache}", "keyspaces.open"),
+    ("DELETE", "/v1/caches/{cache}", "keyspaces.drop"),
+    ("GET", "/v1/caches/{cache}/stats", "caches.stats"),
+    ("POST", "/v1/caches/{cache}/audits", "caches.audits"),
+    ("POST", "/v1/caches/{cache}/configure", "caches.configure"),
+    ("POST", "/v1/caches/{cache}/explain", "caches.explain"),
+    ("POST", "/v1/caches/{cache}/invalidate", "caches.invalidate"),
+    ("POST", "/v1/caches/{cache}/report", "caches.report"),
+    ("POST", "/v1/caches/{cache}/store", "caches.store"),
     ("GET", "/v1/graphs", "keyspaces.names"),
     ("PUT", "/v1/graphs/{graph}", "keyspaces.open"),
     ("DELETE", "/v1/graphs/{graph}", "keyspaces.drop"),
@@ -93,6 +103,9 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "/v1/tenants/{tenant}/limits", "tenants.set_limits"),
 ];
 
+/// What reads and writes at once, and takes both scopes.
+const BOTH: &[(&str, &str)] = &[("POST", "/v1/caches/{cache}/lookup")];
+
 /// What is no operation: of the server itself, of backups, and of the ids of snapshots.
 const NO_OPERATION: &[(&str, &str)] = &[
     ("GET", "/healthz"),
@@ -132,8 +145,18 @@ fn every_route_takes_the_scope_of_the_operation_that_it_asks() {
         .map(|(method, path)| (method.to_uppercase(), path.clone()))
         .collect();
     let listed = ROUTES.iter().map(|(method, path, _)| (method, path));
-    let listed = listed.chain(NO_OPERATION.iter().map(|(method, path)| (method, path)));
+    let listed = listed.chain(NO_OPERATION.iter().chain(BOTH).map(|(method, path)| (method, path)));
     assert_eq!(served, listed.map(|(method, path)| (method.to_string(), path.to_string())).collect());
+    for (method, path) in BOTH {
+        let written = &paths[*path][method.to_lowercase()]["security"][0]["key"];
+        assert_eq!(written, &json!(["read", "write"]), "{method} {path}");
+        let named = path.replace(['{', '}'], "");
+        for scopes in [&[Scope::Read][..], &[Scope::Write], &[Scope::Read, Scope::Write]] {
+            let client = place.client().with_key(&place.key("default", scopes));
+            let answer = client.send(method, &named, &[("content-type", "application/json")], b"{}".to_vec());
+            assert_eq!(answer.status != 403, scopes.len() == 2, "{method} {path} with {scopes:?}: {answer:?}");
+        }
+    }
     let keys = [Scope::Read, Scope::Write, Scope::Admin];
     let clients = keys.map(|key| (key, place.client().with_key(&place.key("default", &[key]))));
     for (method, path, operation) in ROUTES {

@@ -1,0 +1,542 @@
+//! What a cache is asked and what it answers, in JSON: an answer is any JSON value, and is stored as it is spelt.
+//!
+//! **Useful for** every face that speaks JSON: a call by its name has its question and its answer here.
+//! **Not for** making, listing and dropping caches.
+
+use std::collections::BTreeMap;
+
+use nuthatch_engine::{Error, ErrorKind, Result};
+use nuthatch_link as core;
+use nuthatch_link::{AskCache, CacheChange, CacheEntries, MissReason, SourceRef, StoreAnswer};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// Answers that wait for a verdict, of one call.
+const AUDITS_DEFAULT: usize = 100;
+const AUDITS_MAX: usize = 10_000;
+
+/// A prompt to look up or to explain.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheQuestion {
+    /// What is asked.
+    prompt: String,
+    /// Parts and their values, such as the model and the user. An answer is given within the same scope only.
+    #[serde(default)]
+    scope: BTreeMap<String, String>,
+    /// The prompt's vector, for caches whose callers bring them.
+    vector: Option<Vec<f32>>,
+    /// The caller judges: it also gets answers that may not be given yet, and reports whether they are right.
+    #[serde(default)]
+    judged: bool,
+}
+
+/// A record that an answer was made from.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSource {
+    collection: String,
+    id: String,
+}
+
+/// An answer to keep.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheStore {
+    /// What was asked.
+    prompt: String,
+    /// As in a question.
+    #[serde(default)]
+    scope: BTreeMap<String, String>,
+    /// As in a question.
+    vector: Option<Vec<f32>>,
+    /// The answer: any JSON value.
+    #[serde(deserialize_with = "any")]
+    response: Value,
+    /// The records that it was made from. It is no longer given once one of them is replaced or deleted.
+    #[serde(default)]
+    sources: Vec<CacheSource>,
+    /// Names by which it can be removed.
+    #[serde(default)]
+    tags: Vec<String>,
+    /// How long it may be given, in seconds; 0: for ever; default: as the cache says.
+    ttl: Option<f64>,
+}
+
+/// An answer out of the cache.
+#[derive(Serialize, ToSchema)]
+pub struct CacheFound {
+    /// How it was found: exact, canonical, alias or semantic.
+    #[schema(value_type = String)]
+    tier: core::CacheTier,
+    /// Its number in the cache.
+    entry: u64,
+    /// The number under which a verdict on it is reported; null where the prompt itself was known.
+    hit: Option<u64>,
+    /// The prompt that it was stored for.
+    prompt: String,
+    /// The answer.
+    response: Value,
+    /// The cosine of the vectors of both prompts.
+    similarity: Option<f64>,
+    /// The estimated probability that it is wrong. The bound does not rest on it.
+    risk: Option<f64>,
+    /// How old it is, in seconds.
+    age: f64,
+    /// Chance has chosen it to be judged. It counts as wrong until the verdict is reported.
+    audit: bool,
+    /// The records that it was made from.
+    sources: Vec<CacheSource>,
+    tags: Vec<String>,
+}
+
+/// What a lookup found.
+#[derive(Serialize, ToSchema)]
+pub struct CacheLookup {
+    /// The answer, if one may be given.
+    hit: Option<CacheFound>,
+    /// Why there is none: absent, off, shadow, vetoed, risky, unproven or stale.
+    miss: Option<&'static str>,
+    /// If vetoed: the difference on which the answer turns.
+    veto: Option<&'static str>,
+    /// For callers that judge: an answer that may be given once it is reported as right; in shadow, one that would have been given.
+    candidate: Option<CacheFound>,
+}
+
+/// What storing did.
+#[derive(Serialize, ToSchema)]
+pub struct CacheStored {
+    /// False if the cache is off.
+    stored: bool,
+    /// The number of the answer.
+    entry: Option<u64>,
+    /// An answer for the same prompt is gone.
+    replaced: bool,
+    /// Answers that had to make room.
+    evicted: u64,
+}
+
+/// A verdict on an answer.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheVerdict {
+    /// The number of the hit; leave it out for an answer whose prompt itself was known.
+    hit: Option<u64>,
+    /// The number of the answer.
+    entry: u64,
+    wrong: bool,
+    /// Whether the caller's user got the answer.
+    #[serde(default = "yes")]
+    served: bool,
+}
+
+/// What a verdict did.
+#[derive(Serialize, ToSchema)]
+pub struct CacheReported {
+    /// False if the verdict was known.
+    new: bool,
+}
+
+/// Which answers to remove: exactly one of the fields.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CacheInvalidate {
+    /// One answer by its number.
+    entry: Option<u64>,
+    /// Those with a tag.
+    tag: Option<String>,
+    /// Those made from a record.
+    source: Option<CacheSource>,
+    /// Those of a scope.
+    scope: Option<BTreeMap<String, String>>,
+    /// All of them.
+    all: Option<bool>,
+}
+
+/// How many answers are gone.
+#[derive(Serialize, ToSchema)]
+pub struct CacheInvalidated {
+    removed: u64,
+}
+
+/// Settings of a cache; absent ones stay as they are.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = CacheChange)]
+pub struct CacheChanges {
+    /// serve, shadow or off.
+    #[schema(value_type = Option<String>)]
+    mode: Option<core::CacheMode>,
+    /// The share of answers by meaning that may be wrong; 0: none is given by meaning.
+    budget: Option<f64>,
+    /// The probability that the promise ever fails.
+    failure: Option<f64>,
+    /// How long answers live, in seconds; 0: for ever.
+    ttl: Option<f64>,
+    /// Maximum number of answers; 0: any.
+    max_entries: Option<u64>,
+    /// Maximum bytes of answers with their prompts and vectors; 0: any.
+    max_bytes: Option<u64>,
+    /// The parts that every scope must have. Only of a cache without answers.
+    scope: Option<Vec<String>>,
+}
+
+/// The settings of a cache.
+#[derive(Serialize, ToSchema)]
+pub struct CacheSettings {
+    /// serve, shadow or off.
+    #[schema(value_type = String)]
+    mode: core::CacheMode,
+    budget: f64,
+    failure: f64,
+    /// In seconds; 0: for ever.
+    ttl: f64,
+    max_entries: u64,
+    max_bytes: u64,
+    scope: Vec<String>,
+}
+
+/// What a cache holds and has done.
+#[derive(Serialize, ToSchema)]
+pub struct CacheStats {
+    settings: CacheSettings,
+    entries: u64,
+    bytes: u64,
+    counts: CacheCounts,
+    ledger: CacheLedger,
+}
+
+/// What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's.
+#[derive(Serialize, ToSchema)]
+pub struct CacheCounts {
+    /// Answers given for their very prompts.
+    exact: u64,
+    /// Answers given for prompts of the same form.
+    canonical: u64,
+    /// Answers given for prompts that were judged.
+    alias: u64,
+    /// Answers given by meaning.
+    semantic: u64,
+    misses: u64,
+    /// What a cache in shadow would have given, before the ledger had its say.
+    shadow_hits: u64,
+    stored: u64,
+    evicted: u64,
+    expired: u64,
+    /// Answers removed because a source had changed.
+    stale: u64,
+    invalidated: u64,
+    reported_right: u64,
+    reported_wrong: u64,
+}
+
+/// What the promise stands on.
+#[derive(Serialize, ToSchema)]
+pub struct CacheLedger {
+    /// Answers by meaning that were given.
+    hits: u64,
+    /// Of these, those that chance has chosen to be judged.
+    audited: u64,
+    /// Of these, those without a verdict, which count as wrong.
+    pending: u64,
+    /// Answers by meaning that are known to be wrong.
+    known_wrong: u64,
+    /// With probability 1 - failure, at most so many answers by meaning are wrong.
+    bound: f64,
+    /// How many may be.
+    allowed: f64,
+    /// The probability that the next one is to be judged; null: none may be given before a verdict comes.
+    audit_probability: Option<f64>,
+    /// Verdicts that the risk was learned from; 0: its weights were set by hand.
+    verdicts: u64,
+}
+
+/// A stored prompt near to what was asked.
+#[derive(Serialize, ToSchema)]
+pub struct CacheCandidate {
+    entry: u64,
+    prompt: String,
+    /// The cosine of the vectors of both prompts.
+    similarity: f64,
+    /// The estimated probability that its answer is wrong.
+    risk: f64,
+    /// Answers of that risk are given under the budget.
+    worth: bool,
+    /// The difference on which the answer turns.
+    veto: Option<&'static str>,
+    /// A source has changed.
+    stale: bool,
+}
+
+/// What a cache would do about a prompt.
+#[derive(Serialize, ToSchema)]
+pub struct CacheExplained {
+    /// The form of the prompt.
+    canonical: String,
+    /// How the prompt itself is known.
+    #[schema(value_type = Option<String>)]
+    tier: Option<core::CacheTier>,
+    /// By which answer.
+    entry: Option<u64>,
+    /// A source of that answer has changed.
+    stale: bool,
+    /// Whether meanings were compared.
+    compared: bool,
+    /// The nearest prompts, the nearest first.
+    candidates: Vec<CacheCandidate>,
+    ledger: CacheLedger,
+}
+
+/// How many waiting answers to list.
+#[derive(Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CacheAudits {
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: Option<usize>,
+}
+
+/// An answer that waits for a verdict.
+#[derive(Serialize, ToSchema)]
+pub struct CacheWaiting {
+    hit: u64,
+    entry: u64,
+    /// What was asked.
+    asked: String,
+    /// What the answer was stored for; null if it is gone.
+    prompt: Option<String>,
+    response: Value,
+    risk: f64,
+    /// Whether somebody got it.
+    served: bool,
+    /// In milliseconds since 1970.
+    at_ms: u64,
+}
+
+/// Answers that wait for a verdict, the oldest first.
+#[derive(Serialize, ToSchema)]
+pub struct CachePending {
+    waiting: Vec<CacheWaiting>,
+}
+
+/// Asks a cache by the name of a call: lookup, store, report, invalidate, configure, stats, explain, audits.
+///
+/// # Errors
+/// `NotFound` for another name; `Invalid` with the place of what is wrong in the question; those of the call.
+pub fn ask(cache: &core::Cache, call: &str, question: Value) -> Result<Value> {
+    match call {
+        "lookup" => answered(lookup(cache, asked(call, question)?)?),
+        "store" => answered(store(cache, asked(call, question)?)?),
+        "report" => {
+            let CacheVerdict { hit, entry, wrong, served } = asked(call, question)?;
+            answered(CacheReported { new: cache.report(core::Verdict { hit, entry, wrong, served })? })
+        }
+        "invalidate" => {
+            let which = asked::<CacheInvalidate>(call, question)?.which()?;
+            answered(CacheInvalidated { removed: cache.invalidate(which)? })
+        }
+        "configure" => {
+            let change: CacheChanges = asked(call, question)?;
+            answered(CacheSettings::from(cache.configure(&change.into_engine()?)?))
+        }
+        "stats" => {
+            let core::CacheStats { settings, entries, bytes, counts, ledger } = cache.stats()?;
+            answered(CacheStats {
+                settings: settings.into(),
+                entries,
+                bytes,
+                counts: counts.into(),
+                ledger: ledger.into(),
+            })
+        }
+        "explain" => answered(explained(cache.explain(&asked::<CacheQuestion>(call, question)?.into())?)),
+        "audits" => {
+            let limit = asked::<CacheAudits>(call, question)?.limit.unwrap_or(AUDITS_DEFAULT);
+            if !(1..=AUDITS_MAX).contains(&limit) {
+                return Err(Error::invalid(format!("the limit is 1 to {AUDITS_MAX}, not {limit}")));
+            }
+            let waiting = cache.audits(limit)?.into_iter().map(waiting).collect::<Result<_>>()?;
+            answered(CachePending { waiting })
+        }
+        _ => Err(Error::new(ErrorKind::NotFound, format!("no call {call:?} of caches"))),
+    }
+}
+
+fn asked<T: DeserializeOwned>(call: &str, question: Value) -> Result<T> {
+    serde_path_to_error::deserialize(question).map_err(|error| {
+        let place = if error.path().iter().len() == 0 { String::new() } else { format!("{}: ", error.path()) };
+        Error::invalid(format!("{call}: {place}{}", error.inner()))
+    })
+}
+
+fn answered(answer: impl Serialize) -> Result<Value> {
+    serde_json::to_value(answer).map_err(|error| Error::internal(format!("an answer is no JSON: {error}")))
+}
+
+fn lookup(cache: &core::Cache, question: CacheQuestion) -> Result<CacheLookup> {
+    let core::CacheAnswer { hit, miss, candidate } = cache.lookup(&question.into())?;
+    let (miss, veto) = match miss {
+        None => (None, None),
+        Some(MissReason::Vetoed(veto)) => (Some("vetoed"), Some(veto.name())),
+        Some(MissReason::Absent) => (Some("absent"), None),
+        Some(MissReason::Off) => (Some("off"), None),
+        Some(MissReason::Shadow) => (Some("shadow"), None),
+        Some(MissReason::Risky) => (Some("risky"), None),
+        Some(MissReason::Unproven) => (Some("unproven"), None),
+        Some(MissReason::Stale) => (Some("stale"), None),
+    };
+    Ok(CacheLookup { hit: hit.map(found).transpose()?, miss, veto, candidate: candidate.map(found).transpose()? })
+}
+
+fn store(cache: &core::Cache, answer: CacheStore) -> Result<CacheStored> {
+    let CacheStore { prompt, scope, vector, response, sources, tags, ttl } = answer;
+    let answer = StoreAnswer {
+        prompt,
+        scope,
+        vector,
+        response: response.to_string(),
+        sources: sources.into_iter().map(SourceRef::from).collect(),
+        tags,
+        ttl_ms: ttl.map(|ttl| milliseconds("ttl", ttl)).transpose()?,
+    };
+    Ok(match cache.store(answer)? {
+        Some(stored) => {
+            let core::StoredAnswer { entry, replaced, evicted } = stored;
+            CacheStored { stored: true, entry: Some(entry), replaced, evicted }
+        }
+        None => CacheStored { stored: false, entry: None, replaced: false, evicted: 0 },
+    })
+}
+
+fn found(hit: core::CacheHit) -> Result<CacheFound> {
+    let core::CacheHit { tier, entry, hit, prompt, response, similarity, risk, age_ms, audit, sources, tags } = hit;
+    let sources = sources.into_iter().map(CacheSource::from).collect();
+    let (response, age) = (json(&response)?, age_ms as f64 / 1_000.0);
+    Ok(CacheFound { tier, entry, hit, prompt, response, similarity, risk, age, audit, sources, tags })
+}
+
+fn waiting(audit: core::CacheAudit) -> Result<CacheWaiting> {
+    let core::CacheAudit { hit, entry, asked, prompt, response, risk, served, at_ms } = audit;
+    let response = response.as_deref().map_or(Ok(Value::Null), json)?;
+    Ok(CacheWaiting { hit, entry, asked, prompt, response, risk, served, at_ms })
+}
+
+fn explained(explained: core::CacheExplained) -> CacheExplained {
+    let core::CacheExplained { canonical, known, stale, compared, candidates, ledger } = explained;
+    let (tier, entry) = known.unzip();
+    let candidates = candidates.into_iter().map(|near| {
+        let core::CacheCandidate { entry, prompt, similarity, risk, class: _, worth, veto, stale } = near;
+        let veto = veto.map(core::Veto::name);
+        CacheCandidate { entry, prompt, similarity, risk, worth, veto, stale }
+    });
+    CacheExplained { canonical, tier, entry, stale, compared, candidates: candidates.collect(), ledger: ledger.into() }
+}
+
+fn json(stored: &str) -> Result<Value> {
+    serde_json::from_str(stored).map_err(|error| Error::internal(format!("a stored answer is no JSON: {error}")))
+}
+
+fn milliseconds(name: &str, seconds: f64) -> Result<u64> {
+    match (0.0..=1e12).contains(&seconds) {
+        true if seconds == 0.0 => Ok(0),
+        true => Ok((seconds * 1_000.0).round().max(1.0) as u64),
+        false => Err(Error::invalid(format!("{name} is a number of seconds from 0 up, not {seconds}"))),
+    }
+}
+
+/// Any value, null too; but not nothing.
+fn any<'d, D: serde::Deserializer<'d>>(from: D) -> std::result::Result<Value, D::Error> {
+    Value::deserialize(from)
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl CacheInvalidate {
+    fn which(self) -> Result<CacheEntries> {
+        let Self { entry, tag, source, scope, all } = self;
+        let all = all.filter(|all| *all).map(|_| CacheEntries::All);
+        let given = [
+            entry.map(CacheEntries::Entry),
+            tag.map(CacheEntries::Tag),
+            source.map(|source| CacheEntries::Source(source.into())),
+            scope.map(CacheEntries::Scope),
+            all,
+        ];
+        let mut given = given.into_iter().flatten();
+        match (given.next(), given.next()) {
+            (Some(which), None) => Ok(which),
+            _ => Err(Error::invalid("name one of entry, tag, source, scope and all: what is to be removed")),
+        }
+    }
+}
+
+impl CacheChanges {
+    fn into_engine(self) -> Result<CacheChange> {
+        let Self { mode, budget, failure, ttl, max_entries, max_bytes, scope } = self;
+        let ttl_ms = ttl.map(|ttl| milliseconds("ttl", ttl)).transpose()?;
+        Ok(CacheChange { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope })
+    }
+}
+
+impl From<CacheQuestion> for AskCache {
+    fn from(CacheQuestion { prompt, scope, vector, judged }: CacheQuestion) -> Self {
+        Self { prompt, scope, vector, judged }
+    }
+}
+
+impl From<CacheSource> for SourceRef {
+    fn from(CacheSource { collection, id }: CacheSource) -> Self {
+        Self { collection, id }
+    }
+}
+
+impl From<SourceRef> for CacheSource {
+    fn from(SourceRef { collection, id }: SourceRef) -> Self {
+        Self { collection, id }
+    }
+}
+
+impl From<core::CacheSettings> for CacheSettings {
+    fn from(settings: core::CacheSettings) -> Self {
+        let core::CacheSettings { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope } = settings;
+        Self { mode, budget, failure, ttl: ttl_ms as f64 / 1_000.0, max_entries, max_bytes, scope }
+    }
+}
+
+impl From<core::CacheCounts> for CacheCounts {
+    fn from(counts: core::CacheCounts) -> Self {
+        Self {
+            exact: counts.exact,
+            canonical: counts.canonical,
+            alias: counts.alias,
+            semantic: counts.semantic,
+            misses: counts.misses,
+            shadow_hits: counts.shadow_hits,
+            stored: counts.stored,
+            evicted: counts.evicted,
+            expired: counts.expired,
+            stale: counts.stale,
+            invalidated: counts.invalidated,
+            reported_right: counts.reported_right,
+            reported_wrong: counts.reported_wrong,
+        }
+    }
+}
+
+impl From<core::CacheLedger> for CacheLedger {
+    fn from(ledger: core::CacheLedger) -> Self {
+        Self {
+            hits: ledger.hits,
+            audited: ledger.audited,
+            pending: ledger.pending,
+            known_wrong: ledger.known_wrong,
+            bound: ledger.bound,
+            allowed: ledger.allowed,
+            audit_probability: ledger.audit_probability,
+            verdicts: ledger.verdicts,
+        }
+    }
+}
