@@ -204,6 +204,8 @@ pub enum Command {
     Kv(commands::kv::Kv),
     /// Graphs of typed nodes and edges: put, neighbors, traverse and more
     Graph(commands::graph::Graph),
+    /// Caches of answers: what they hold, what they would give, verdicts
+    Cache(commands::cache::Cache),
     /// Tenants, which never see each other's data: create, list, drop, set limits
     Tenant(commands::tenant::Tenant),
     /// Show rows, bytes on disk and bytes in memory, by part

@@ -3,6 +3,7 @@
 pub mod add;
 pub mod audit;
 pub mod backup;
+pub mod cache;
 pub mod completions;
 pub mod config;
 pub mod diff;
@@ -54,6 +55,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Grep(args) => args.run(globals, out),
         Command::RestoreFiles(args) => args.run(globals, out),
         Command::Erase(args) => args.run(globals, out),
+        Command::Cache(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
         Command::Tenant(args) => args.run(globals, out),

@@ -3,6 +3,7 @@
 mod adding;
 mod auditing;
 mod backing_up;
+mod caches;
 mod doctor;
 mod embedders;
 #[allow(dead_code, reason = "the server's own suite asks more with it")]

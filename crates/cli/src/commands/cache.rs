@@ -1,0 +1,305 @@
+//! `nuthatch cache`: what caches of answers hold, what they would give, and verdicts on what they gave.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use nuthatch_dialect::caches;
+use nuthatch_link::{Cache as EngineCache, Error, Result as EngineResult};
+use serde_json::{Value, json};
+
+use crate::args::Globals;
+use crate::audit::AuditedAction;
+use crate::exit::{Failure, Outcome};
+use crate::folder;
+use crate::output::{self, BOLD, Out, plain};
+use crate::units::count;
+
+/// Characters of a prompt in a list.
+const SHOWN_CHARS: usize = 60;
+
+#[derive(Args)]
+#[command(after_help = "\
+nuthatch cache stats --cache answers
+nuthatch cache explain \"how do I reset my password\" --cache answers --scope user=anna
+nuthatch cache audits --cache answers
+nuthatch cache report 17 4 --right --cache answers")]
+pub struct Cache {
+    /// The cache
+    #[arg(short, long, global = true, default_value = "default", value_name = "NAME")]
+    cache: String,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print what a cache holds and has done, and what its promise stands on
+    Stats,
+    /// Print what a lookup of a prompt would find
+    Explain(Explain),
+    /// List answers that wait for a verdict
+    Audits(Audits),
+    /// Report whether an answer was right
+    Report(Report),
+    /// Remove answers: all of them, or those with a tag; the ledger stays
+    Clear(Clear),
+    /// List the caches
+    Ls,
+    /// Drop a cache with its answers and its ledger
+    Drop(DropCache),
+}
+
+#[derive(Args)]
+struct Explain {
+    #[arg(value_name = "PROMPT")]
+    prompt: String,
+    /// A part of the scope; may be repeated
+    #[arg(long, value_name = "PART=VALUE", value_parser = part)]
+    scope: Vec<(String, String)>,
+}
+
+#[derive(Args)]
+struct Audits {
+    /// Maximum number of answers, up to 10,000
+    #[arg(short, long, default_value_t = 20)]
+    limit: usize,
+}
+
+#[derive(Args)]
+#[group(id = "verdict", required = true, multiple = false, args = ["right", "wrong"])]
+struct Report {
+    /// The number of the hit
+    #[arg(value_name = "HIT")]
+    hit: u64,
+    /// The number of the answer
+    #[arg(value_name = "ENTRY")]
+    entry: u64,
+    /// It was right
+    #[arg(long)]
+    right: bool,
+    /// It was wrong
+    #[arg(long)]
+    wrong: bool,
+}
+
+#[derive(Args)]
+struct Clear {
+    /// Only answers with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Confirm the removal of all answers
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Args)]
+struct DropCache {
+    /// Confirm the deletion
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Cache {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        match &self.command {
+            Command::Stats => self.stats(globals, out),
+            Command::Explain(args) => self.explain(args, globals, out),
+            Command::Audits(args) => self.audits(args, globals, out),
+            Command::Report(args) => self.report(args, globals, out),
+            Command::Clear(args) => self.clear(args, globals, out),
+            Command::Ls => self.ls(globals, out),
+            Command::Drop(args) => self.drop_cache(args, globals, out),
+        }
+    }
+
+    fn stats(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let found = self.read(globals, |cache| caches::ask(cache, "stats", Value::Null))?;
+        if self.json {
+            output::json(out, &found)?;
+            return Ok(Outcome::Done);
+        }
+        let (counts, ledger, settings) = (&found["counts"], &found["ledger"], &found["settings"]);
+        writeln!(
+            out,
+            "{BOLD}{}{BOLD:#}  {}, {} bytes",
+            plain(&self.cache),
+            count(number(&found["entries"]), "answer"),
+            found["bytes"]
+        )?;
+        for name in ["exact", "canonical", "alias", "semantic", "misses", "stored", "evicted", "expired", "stale"] {
+            writeln!(out, "{name:>10}  {}", counts[name])?;
+        }
+        match settings["budget"].as_f64() {
+            Some(budget) if budget > 0.0 => {
+                writeln!(
+                    out,
+                    "Of {} by meaning, at most {:.1} are wrong with probability {}; {:.1} may be. {} known to be wrong, {} waiting for a verdict.",
+                    count(number(&ledger["hits"]), "answer"),
+                    ledger["bound"].as_f64().unwrap_or_default(),
+                    1.0 - settings["failure"].as_f64().unwrap_or_default(),
+                    ledger["allowed"].as_f64().unwrap_or_default(),
+                    ledger["known_wrong"],
+                    ledger["pending"],
+                )?;
+            }
+            _ => writeln!(out, "It has no budget, and gives no answer by meaning.")?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn explain(&self, args: &Explain, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let scope: BTreeMap<&str, &str> = args.scope.iter().map(|(part, value)| (&**part, &**value)).collect();
+        let question = json!({ "prompt": args.prompt, "scope": scope });
+        let found = self.read(globals, |cache| caches::ask(cache, "explain", question))?;
+        if self.json {
+            output::json(out, &found)?;
+            return Ok(Outcome::Done);
+        }
+        writeln!(out, "form: {}", plain(text(&found["canonical"])))?;
+        match found["tier"].as_str() {
+            Some(tier) if found["stale"] == true => {
+                writeln!(out, "answer {} ({tier}) is out of date: a source has changed", found["entry"])?;
+            }
+            Some(tier) => writeln!(out, "answer {} ({tier})", found["entry"])?,
+            None if found["compared"] == false => writeln!(out, "no answer; meanings were not compared")?,
+            None => writeln!(out, "no answer for the prompt itself")?,
+        }
+        for near in found["candidates"].as_array().into_iter().flatten() {
+            let why = match (&near["veto"], &near["stale"], &near["worth"]) {
+                (Value::String(veto), ..) => format!("ruled out: {veto}"),
+                (_, Value::Bool(true), _) => "out of date".to_string(),
+                (.., Value::Bool(false)) => "too risky for the budget".to_string(),
+                _ => "possible".to_string(),
+            };
+            let (similarity, risk) = (&near["similarity"], &near["risk"]);
+            writeln!(
+                out,
+                "{:>6}  cosine {:.3}  risk {:.4}  {why}  {}",
+                number(&near["entry"]),
+                similarity.as_f64().unwrap_or_default(),
+                risk.as_f64().unwrap_or_default(),
+                plain(&shortened(text(&near["prompt"])))
+            )?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn audits(&self, args: &Audits, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let question = json!({ "limit": args.limit });
+        let found = self.read(globals, |cache| caches::ask(cache, "audits", question))?;
+        if self.json {
+            output::json(out, &found)?;
+            return Ok(Outcome::Done);
+        }
+        for waiting in found["waiting"].as_array().into_iter().flatten() {
+            writeln!(
+                out,
+                "{} {}  {}  got the answer to  {}: {}",
+                waiting["hit"],
+                waiting["entry"],
+                plain(&shortened(text(&waiting["asked"]))),
+                plain(&shortened(text(&waiting["prompt"]))),
+                plain(&shortened(&waiting["response"].to_string()))
+            )?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn report(&self, args: &Report, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let question = json!({ "hit": args.hit, "entry": args.entry, "wrong": args.wrong });
+        let found = self.write(globals, |cache| caches::ask(cache, "report", question))?;
+        match self.json {
+            true => output::json(out, &found)?,
+            false if found["new"] == true => writeln!(out, "Noted.")?,
+            false => writeln!(out, "That was known.")?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn clear(&self, args: &Clear, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let which = match &args.tag {
+            Some(tag) => json!({ "tag": tag }),
+            None if args.yes => json!({ "all": true }),
+            None => {
+                let why = format!(
+                    "this removes all answers of cache {:?}; add --yes to confirm, or name a --tag",
+                    self.cache
+                );
+                return Err(Error::invalid(why).into());
+            }
+        };
+        let found = self.write(globals, |cache| caches::ask(cache, "invalidate", which))?;
+        match self.json {
+            true => output::json(out, &found)?,
+            false => writeln!(out, "Removed {}.", count(number(&found["removed"]), "answer"))?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn ls(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let database = folder::open(globals)?;
+        let names = database.cache_names()?;
+        database.close()?;
+        match self.json {
+            true => output::json(out, &json!({ "caches": names }))?,
+            false => names.iter().try_for_each(|name| writeln!(out, "{}", plain(name)))?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn drop_cache(&self, args: &DropCache, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let name = &self.cache;
+        if !args.yes {
+            let why = format!("this drops cache {name:?} with its answers and its ledger; add --yes to confirm");
+            return Err(Error::invalid(why).into());
+        }
+        let database = folder::open_to_write(globals)?;
+        database.existing_cache(name)?;
+        let act = AuditedAction::new(globals, database.folder(), "cache.drop", name);
+        let dropped = act.end(database.drop_cache(name), |dropped| vec![("dropped", json!(dropped))])?;
+        database.close()?;
+        match self.json {
+            true => output::json(out, &json!({ "cache": name, "dropped": dropped }))?,
+            false => writeln!(out, "Dropped cache {}.", plain(name))?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn read<T>(&self, globals: &Globals, read: impl FnOnce(&EngineCache) -> EngineResult<T>) -> EngineResult<T> {
+        let database = folder::open(globals)?;
+        let found = read(&database.existing_cache(&self.cache)?)?;
+        database.close()?;
+        Ok(found)
+    }
+
+    fn write<T>(&self, globals: &Globals, write: impl FnOnce(&EngineCache) -> EngineResult<T>) -> EngineResult<T> {
+        let database = folder::open_to_write(globals)?;
+        let found = write(&database.existing_cache(&self.cache)?)?;
+        database.close()?;
+        Ok(found)
+    }
+}
+
+fn part(given: &str) -> Result<(String, String), String> {
+    let (part, value) = given.split_once('=').ok_or("write it as PART=VALUE, for example user=anna")?;
+    Ok((part.into(), value.into()))
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_string(),
+    }
+}
