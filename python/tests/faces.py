@@ -27,6 +27,7 @@ ALL = ("embedded", "socket", "http") if hasattr(os, "fork") else ("embedded", "h
 EVERYWHERE = {
     "test_bad_input",
     "test_batches",
+    "test_cache",
     "test_facets",
     "test_graph",
     "test_kv",
@@ -127,5 +128,7 @@ def empty(address: str) -> None:
             db.drop_graph(name)
         for name in db.trees():
             db.drop_tree(name)
+        for name in db.caches():
+            db.drop_cache(name)
         for name in db.tenant_names():
             db.drop_tenant(name)

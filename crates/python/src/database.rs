@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::backup;
+use crate::cache::Cache;
 use crate::collection::{Collection, info_to_python};
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
@@ -229,6 +230,27 @@ impl Database {
     fn drop_tree(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_tree(&name))
+    }
+
+    /// Made when it is missing, if `create`.
+    fn cache(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Cache> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let cache = engine(py, || match create {
+            true => database.cache(&name),
+            false => database.existing_cache(&name),
+        })?;
+        Ok(Cache::new(cache.with_durability(durability), self.handle.clone()))
+    }
+
+    fn cache_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.cache_names())
+    }
+
+    fn drop_cache(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_cache(&name))
     }
 
     fn tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {

@@ -14,6 +14,7 @@
 mod adding;
 mod asking;
 mod backup;
+mod cache;
 mod collection;
 mod database;
 mod embedder;
@@ -64,6 +65,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;
     module.add_class::<embedder::Embedder>()?;
+    module.add_class::<cache::Cache>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<keyspace::Keyspace>()?;
     module.add_class::<results::Hit>()?;

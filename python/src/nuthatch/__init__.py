@@ -18,6 +18,7 @@ changed nothing.
 from . import backups, embedders, errors, importers
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
+from .aio_cache import AsyncCache
 from .aio_graph import AsyncGraph, AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_kv import AsyncKeyspace
 from .aio_transactions import (
@@ -30,7 +31,19 @@ from .aio_transactions import (
     AsyncTransactionKeyspace,
 )
 from .aio_tree import AsyncGrepMatches, AsyncSnapshotTree, AsyncTree
+from .answers import (
+    CacheAudit,
+    CacheCandidate,
+    CacheExplanation,
+    CacheHit,
+    CacheLedger,
+    CacheStats,
+    Miss,
+    Source,
+    StoredAnswer,
+)
 from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
+from .cache import Cache
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -102,6 +115,7 @@ from .write_batch import Batch, BatchCollection, BatchKeyspace
 __all__ = [
     "AddReport",
     "AsyncBatch",
+    "AsyncCache",
     "AsyncCollection",
     "AsyncDatabase",
     "AsyncGraph",
@@ -127,6 +141,13 @@ __all__ = [
     "BatchGraph",
     "BatchKeyspace",
     "BuildProgress",
+    "Cache",
+    "CacheAudit",
+    "CacheCandidate",
+    "CacheExplanation",
+    "CacheHit",
+    "CacheLedger",
+    "CacheStats",
     "ClosedError",
     "Collection",
     "CollectionInfo",
@@ -157,6 +178,7 @@ __all__ = [
     "Leg",
     "Legs",
     "MemoryStats",
+    "Miss",
     "MissingKeyError",
     "Neighbor",
     "NeighborPage",
@@ -180,7 +202,9 @@ __all__ = [
     "SnapshotGraph",
     "SnapshotKeyspace",
     "SnapshotTree",
+    "Source",
     "Stats",
+    "StoredAnswer",
     "Tenant",
     "TenantLimits",
     "TenantUsage",

@@ -7,11 +7,13 @@ Every method has the name, the arguments and the result of its counterpart in ``
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
 from . import arguments
 from .adding import AddOptions
+from .aio_cache import AsyncCache
 from .aio_graph import AsyncGraph
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
@@ -20,6 +22,7 @@ from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
 from .aio_tree import AsyncTree
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
+from .cache import CacheMode, Judge
 from .collection import Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
@@ -169,6 +172,46 @@ class AsyncDatabase(AsyncTenants):
     async def drop_keyspace(self, name: str) -> bool:
         """As ``Database.drop_keyspace``."""
         return await in_thread(self.sync.drop_keyspace, name)
+
+    async def cache(
+        self,
+        name: str,
+        *,
+        create: bool = True,
+        budget: float | None = None,
+        failure: float | None = None,
+        judge: Judge | None = None,
+        mode: CacheMode | None = None,
+        ttl: timedelta | float | None = None,
+        max_entries: int | None = None,
+        max_bytes: int | str | None = None,
+        scope: Sequence[str] | None = None,
+        durability: Durability | None = None,
+    ) -> AsyncCache:
+        """As ``Database.cache``."""
+        cache = await in_thread(
+            self.sync.cache,
+            name,
+            create=create,
+            budget=budget,
+            failure=failure,
+            judge=judge,
+            mode=mode,
+            ttl=ttl,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            scope=scope,
+            durability=durability,
+        )
+        return AsyncCache(cache)
+
+    async def caches(self) -> list[str]:
+        """As ``Database.caches``."""
+        return await in_thread(self.sync.caches)
+
+    async def drop_cache(self, name: str) -> bool:
+        """As ``Database.drop_cache``."""
+        return await in_thread(self.sync.drop_cache, name)
 
     async def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncGraph:
         """As ``Database.graph``."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from . import _core as extension
     from .remote import (
         batch,
+        cache,
         collection,
         database,
         graph,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     DatabaseCore: TypeAlias = extension.Database | database.Database
     CollectionCore: TypeAlias = extension.Collection | collection.Collection
     KeyspaceCore: TypeAlias = extension.Keyspace | keyspace.Keyspace
+    CacheCore: TypeAlias = extension.Cache | cache.Cache
     GraphCore: TypeAlias = extension.Graph | graph.GraphReads
     TreeCore: TypeAlias = extension.Tree | tree.TreeReads
     BatchCore: TypeAlias = extension.WriteBatch | batch.WriteBatch

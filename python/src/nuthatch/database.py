@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 
@@ -12,6 +13,7 @@ from . import _core, arguments, backups, reports, transfer, vector_fields
 from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
+from .cache import Cache, CacheMode, Judge, settings
 from .collection import Collection
 from .cores import OverHttp
 from .embedders import EmbedderLike, resolve
@@ -300,6 +302,66 @@ class Database(Tenants):
     def drop_tree(self, name: str) -> bool:
         """Erases a tree with all versions and snapshots. Returns False when there is none."""
         return self._core.drop_tree(arguments.text("name", name))
+
+    def cache(
+        self,
+        name: str,
+        *,
+        create: bool = True,
+        budget: float | None = None,
+        failure: float | None = None,
+        judge: Judge | None = None,
+        mode: CacheMode | None = None,
+        ttl: timedelta | float | None = None,
+        max_entries: int | None = None,
+        max_bytes: int | str | None = None,
+        scope: Sequence[str] | None = None,
+        durability: Durability | None = None,
+    ) -> Cache:
+        """Returns the cache of answers of that name, and creates a missing one; ``create=False``
+        raises NotFoundError instead.
+
+        With a ``budget``, such as 0.01, the cache also answers by meaning: with probability
+        1 - ``failure`` (0.05), at no time are more than ``budget`` x hits + 1 of these answers wrong.
+        ``judge(prompt, hit)`` returns whether an answer is right; without one, ``Cache.report`` takes
+        the verdicts.
+
+        Settings that are given are stored with the cache; the others stay as they are. ``ttl`` is in
+        seconds. ``ttl``, ``max_entries`` and ``max_bytes`` of 0 mean for ever and no limit. ``scope``
+        names the parts that every scope must have. Mode "shadow" counts and gives nothing; "off" does
+        nothing. Programs older than caches refuse a folder that has one.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     answers = db.cache("answers", ttl=3600, max_entries=10_000, scope=["user"])
+        ...     stored = answers.store("What is my name?", "Anna", scope={"user": "anna"})
+        ...     answers.check("What is my name?", scope={"user": "ben"}) is None
+        True
+        """
+        change = settings(
+            budget=budget,
+            failure=failure,
+            mode=mode,
+            ttl=ttl,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            scope=scope,
+        )
+        core = self._core.cache(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        cache = Cache(core, judge)
+        if change:
+            cache._configure(change)
+        return cache
+
+    def caches(self) -> list[str]:
+        """Lists the names of all caches, sorted."""
+        return self._core.cache_names()
+
+    def drop_cache(self, name: str) -> bool:
+        """Deletes a cache with everything in it, its ledger too. Returns False when there is none."""
+        return self._core.drop_cache(arguments.text("name", name))
 
     def batch(self, *, durability: Durability | None = None) -> Batch:
         """Collects writes to keyspaces, graphs and collections into one atomic write at the end of

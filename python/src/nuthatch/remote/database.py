@@ -10,6 +10,7 @@ from ..cores import OverHttp
 from ..errors import InvalidError, NotFoundError
 from . import values
 from .batch import WriteBatch
+from .cache import Cache
 from .caller import Caller, address
 from .collection import Collection
 from .durability import checked
@@ -110,6 +111,24 @@ class Database(OverHttp):
 
     def drop_keyspace(self, name: str) -> bool:
         return self._drop("keyspace", address("keyspaces", name))
+
+    def cache(self, name: str, create: bool, durability: str | None) -> Cache:
+        if durability is not None:
+            not_over_http(
+                "the durability of a cache", "leave it out: the server's caches are durable when a call returns"
+            )
+        if create:
+            self._caller.ask("PUT", address("caches", name))
+        else:
+            self._check_there(address("caches", name, "stats"))
+        return Cache(self._caller, name)
+
+    def cache_names(self) -> list[str]:
+        names: list[str] = self._caller.read("GET", "/v1/caches")["caches"]
+        return names
+
+    def drop_cache(self, name: str) -> bool:
+        return self._drop("cache", address("caches", name))
 
     def graph(self, name: str, create: bool, durability: str | None) -> Graph:
         durable = checked(durability)

@@ -1,0 +1,193 @@
+"""What a cache answers with: hits, reasons of misses, statistics and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+#: How an answer was found.
+CacheTier: TypeAlias = Literal["exact", "canonical", "alias", "semantic"]
+
+
+class Source(NamedTuple):
+    """A record that an answer was made from."""
+
+    collection: str
+    id: str
+
+
+def _sources(found: list[Any]) -> list[Source]:
+    return [Source(one["collection"], one["id"]) for one in found]
+
+
+@dataclass(frozen=True)
+class CacheHit:
+    """An answer out of the cache."""
+
+    tier: CacheTier
+    """How it was found: by the very prompt, by its form, by a prompt that was judged, or by meaning."""
+    entry: int
+    """Its number in the cache."""
+    hit: int | None
+    """The number under which a verdict is reported; None where the prompt itself was known."""
+    prompt: str
+    """The prompt that it was stored for."""
+    response: Any
+    """The answer."""
+    similarity: float | None
+    """The cosine of the vectors of both prompts."""
+    risk: float | None
+    """The estimated probability that it is wrong. The bound does not rest on it."""
+    age: float
+    """How old it is, in seconds."""
+    audit: bool
+    """Chance has chosen it to be judged. It counts as wrong until the verdict is reported."""
+    sources: list[Source]
+    """The records that it was made from."""
+    tags: list[str]
+    """Its tags."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", _sources(self.sources))
+
+
+@dataclass(frozen=True)
+class Miss:
+    """Why no answer was given."""
+
+    reason: str
+    """absent, off, shadow, vetoed, risky, unproven, stale; or wrong, by the judge."""
+    veto: str | None
+    """When vetoed: the difference on which the answer turns."""
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """What storing did."""
+
+    stored: bool
+    """False when the cache is off."""
+    entry: int | None
+    """The number of the answer."""
+    replaced: bool
+    """An answer for the same prompt is gone."""
+    evicted: int
+    """Answers that had to make room."""
+
+
+@dataclass(frozen=True)
+class CacheAudit:
+    """An answer that waits for a verdict."""
+
+    hit: int
+    """The number under which it is reported."""
+    entry: int
+    """The number of the answer."""
+    asked: str
+    """What was asked."""
+    prompt: str | None
+    """What the answer was stored for; None when it is gone."""
+    response: Any
+    """The answer."""
+    risk: float
+    """The estimated probability that it is wrong."""
+    served: bool
+    """Whether somebody got it."""
+    at_ms: int
+    """When, in milliseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class CacheLedger:
+    """What the promise stands on."""
+
+    hits: int
+    """Answers by meaning that were given."""
+    audited: int
+    """Of these, those that chance has chosen to be judged."""
+    pending: int
+    """Of these, those without a verdict, which count as wrong."""
+    known_wrong: int
+    """Answers by meaning that are known to be wrong."""
+    bound: float
+    """With probability 1 - failure, at most so many answers by meaning are wrong."""
+    allowed: float
+    """How many may be."""
+    audit_probability: float | None
+    """The probability that the next one is to be judged; None: none may be given before a verdict comes."""
+    verdicts: int
+    """Verdicts that the risk was learned from; 0: its weights were set by hand."""
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """What a cache holds and has done."""
+
+    settings: Mapping[str, Any]
+    """How it works."""
+    entries: int
+    """Answers in it."""
+    bytes: int
+    """Of these, with prompts and vectors."""
+    counts: Mapping[str, int]
+    """Hits by tier, misses, and what became of answers."""
+    ledger: CacheLedger
+    """What the promise stands on."""
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> CacheStats:
+        """From a call's answer."""
+        return cls(**{**found, "ledger": CacheLedger(**found["ledger"])})
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of lookups with an answer."""
+        hits = sum(self.counts[tier] for tier in ("exact", "canonical", "alias", "semantic"))
+        return hits / max(1, hits + self.counts["misses"])
+
+
+@dataclass(frozen=True)
+class CacheCandidate:
+    """A stored prompt near to what was asked."""
+
+    entry: int
+    """The number of its answer."""
+    prompt: str
+    """The stored prompt."""
+    similarity: float
+    """The cosine of the vectors of both prompts."""
+    risk: float
+    """The estimated probability that its answer is wrong."""
+    worth: bool
+    """Answers of that risk are given under the budget."""
+    veto: str | None
+    """The difference on which the answer turns."""
+    stale: bool
+    """A source of the answer has changed."""
+
+
+@dataclass(frozen=True)
+class CacheExplanation:
+    """What a cache would do about a prompt."""
+
+    canonical: str
+    """The form of the prompt."""
+    tier: CacheTier | None
+    """How the prompt itself is known."""
+    entry: int | None
+    """By which answer."""
+    stale: bool
+    """A source of that answer has changed."""
+    compared: bool
+    """Whether meanings were compared."""
+    ledger: CacheLedger
+    """What the promise stands on."""
+    candidates: list[CacheCandidate] = field(default_factory=list)
+    """The nearest prompts, the nearest first."""
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> CacheExplanation:
+        """From a call's answer."""
+        candidates = [CacheCandidate(**one) for one in found["candidates"]]
+        return cls(**{**found, "candidates": candidates, "ledger": CacheLedger(**found["ledger"])})

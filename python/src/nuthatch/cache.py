@@ -1,0 +1,317 @@
+"""Caches of answers: what was answered once is not paid for twice, with a bound on how often it is wrong.
+
+What it is: ``Database.cache`` gives a ``Cache``. It finds an answer by its prompt, by a prompt of the same form, and, with a
+``budget``, by a prompt of the same meaning.
+What it is not: a place for what only it knows. Answers go when they expire, when there is no room, and when their sources change.
+Invariant: with probability 1 - ``failure``, at no time are more than ``budget`` x hits + 1 of the answers by meaning wrong.
+This rests on the verdicts of whoever judges.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
+
+from . import arguments
+from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .errors import InvalidError
+
+if TYPE_CHECKING:
+    from .cores import CacheCore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Whether a cache gives answers.
+CacheMode: TypeAlias = Literal["serve", "shadow", "off"]
+#: Says whether ``hit.response`` is right for a prompt.
+Judge: TypeAlias = "Callable[[str, CacheHit], bool]"
+#: The parts of a scope, or a value for its only part.
+Scope: TypeAlias = "Mapping[str, str] | None"
+
+
+class Cache:
+    """Answers to prompts. Made by ``Database.cache``; ``check`` looks one up, ``store`` keeps one."""
+
+    __slots__ = ("_computing", "_core", "_judge", "_lock", "_miss")
+
+    def __init__(self, core: CacheCore, judge: Judge | None) -> None:
+        self._core = core
+        self._judge = judge
+        self._miss = threading.local()
+        self._lock = threading.Lock()
+        #: Prompts that a thread of this object computes, each with how many wait for it.
+        self._computing: dict[str, tuple[threading.Lock, int]] = {}
+
+    @property
+    def name(self) -> str:
+        """The cache's name."""
+        return self._core.name
+
+    @property
+    def last_miss(self) -> Miss | None:
+        """Why this thread's last ``check`` returned None; None when it returned an answer."""
+        return getattr(self._miss, "why", None)
+
+    def check(self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None) -> CacheHit | None:
+        """Returns the answer to a prompt, or None; ``last_miss`` then says why.
+
+        An answer is given within the same ``scope`` only. With a judge, an answer that chance has
+        chosen, or that may not be given yet, is judged first, and given if it is right. Without one,
+        ``hit.audit`` says that the verdict on it is wanted: see ``report``.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     cache = db.cache("answers")
+        ...     cache.store("What is the capital of France?", "Paris").replaced
+        ...     cache.check("what's the capital of France").response
+        False
+        'Paris'
+        """
+        judge = self._judge
+        found = self._ask("lookup", _question(prompt, scope, vector, judged=judge is not None))
+        hit, candidate = found["hit"], found["candidate"]
+        self._miss.why = None if hit is not None else Miss(found["miss"], found["veto"])
+        if judge is None:
+            return None if hit is None else CacheHit(**hit)
+        if hit is not None and not hit["audit"]:
+            return CacheHit(**hit)
+        given = hit if hit is not None else candidate
+        if given is None:
+            return None
+        judged = CacheHit(**given)
+        right = judge(prompt, judged)
+        if not isinstance(right, bool):
+            raise InvalidError(
+                f"the judge returned {right!r}; it returns True for a right answer and False for a wrong one"
+            )
+        in_shadow = found["miss"] == "shadow"
+        self._report(judged, wrong=not right, served=right and not in_shadow)
+        if in_shadow:
+            return None
+        self._miss.why = None if right else Miss("wrong", None)
+        return judged if right else None
+
+    get = check
+
+    def store(
+        self,
+        prompt: str,
+        response: Any,
+        *,
+        scope: Scope = None,
+        vector: Sequence[float] | None = None,
+        sources: Iterable[Source | Mapping[str, str] | tuple[str, str]] = (),
+        tags: Iterable[str] = (),
+        ttl: timedelta | float | None = None,
+    ) -> StoredAnswer:
+        """Keeps an answer: any JSON value. One for the same prompt in the same scope is replaced.
+
+        ``sources`` are records, as pairs of a collection and an id: once one of them is replaced or deleted, the answer is not
+        given any more. ``ttl`` is in seconds; 0 keeps the answer for ever.
+        """
+        asked = _question(prompt, scope, vector)
+        asked["response"] = response
+        asked["sources"] = [_source(source) for source in sources]
+        asked["tags"] = [tags] if isinstance(tags, str) else [arguments.text("tags", tag) for tag in tags]
+        if ttl is not None:
+            asked["ttl"] = _seconds("ttl", ttl)
+        return StoredAnswer(**self._ask("store", asked))
+
+    put = store
+
+    def get_or_compute(
+        self,
+        prompt: str,
+        compute: Callable[[], T],
+        *,
+        scope: Scope = None,
+        vector: Sequence[float] | None = None,
+        sources: Iterable[Source | Mapping[str, str] | tuple[str, str]] = (),
+        tags: Iterable[str] = (),
+        ttl: timedelta | float | None = None,
+    ) -> T:
+        """Returns the answer to a prompt, and computes and stores a missing one.
+
+        Threads that ask this object for the same prompt in the same scope wait for the first of them, and get its answer.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     cache = db.cache("answers")
+        ...     [cache.get_or_compute("What is 6 x 7?", lambda: 42), cache.get_or_compute("What is 6 x 7?", lambda: 0)]
+        [42, 42]
+        """
+        with self._alone(json.dumps([prompt, sorted((scope or {}).items())])):
+            hit = self.check(prompt, scope=scope, vector=vector)
+            if hit is not None:
+                found: T = hit.response
+                return found
+            answer = compute()
+            self.store(prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl)
+            return answer
+
+    def cached(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Decorates a function whose first argument is a prompt. Its other arguments are the scope.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     @db.cache("answers").cached
+        ...     def shout(prompt: str, *, model: str = "small") -> str:
+        ...         print("computing")
+        ...         return prompt.upper()
+        ...     shout("Say it"), shout("say it"), shout("Say it", model="large")
+        computing
+        computing
+        ('SAY IT', 'SAY IT', 'SAY IT')
+        """
+
+        @functools.wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+            if not args or not isinstance(args[0], str):
+                raise InvalidError("the first argument of a cached function is its prompt, given by its place")
+            scope = {f"argument {at}": repr(value) for at, value in enumerate(args[1:], start=1)}
+            scope |= {name: repr(value) for name, value in kwargs.items()}
+            return self.get_or_compute(args[0], lambda: function(*args, **kwargs), scope=scope)
+
+        return wrapped
+
+    def report(self, hit: CacheHit, *, wrong: bool) -> bool:
+        """Takes a verdict on an answer. Returns False when it was known.
+
+        A right answer becomes one for the prompt that was asked. A wrong one is never given for that
+        prompt again; one that was found by its very prompt is removed.
+        """
+        return self._report(hit, wrong=arguments.flag("wrong", wrong), served=True)
+
+    def _report(self, hit: CacheHit, *, wrong: bool, served: bool) -> bool:
+        new: bool = self._ask("report", {"hit": hit.hit, "entry": hit.entry, "wrong": wrong, "served": served})["new"]
+        return new
+
+    def audits(self, limit: int = 100) -> list[CacheAudit]:
+        """Lists answers that wait for a verdict, the oldest first. ``report`` takes each of them, too."""
+        return [
+            CacheAudit(**found) for found in self._ask("audits", {"limit": arguments.whole("limit", limit)})["waiting"]
+        ]
+
+    def explain(self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None) -> CacheExplanation:
+        """Tells what ``check`` would find, and counts nothing: the prompt's form, every near prompt
+        with its risk and what rules it out, and the ledger.
+        """
+        return CacheExplanation.of(self._ask("explain", _question(prompt, scope, vector)))
+
+    def invalidate(
+        self,
+        *,
+        entry: int | None = None,
+        tag: str | None = None,
+        source: Source | Mapping[str, str] | tuple[str, str] | None = None,
+        scope: Mapping[str, str] | None = None,
+    ) -> int:
+        """Removes answers: one by its number, or those with a tag, of a source, or of a scope. Returns how many."""
+        given = {
+            "entry": entry,
+            "tag": tag,
+            "source": None if source is None else _source(source),
+            "scope": None if scope is None else dict(scope),
+        }
+        return self._removed({name: value for name, value in given.items() if value is not None})
+
+    def clear(self) -> int:
+        """Removes all answers, and returns how many. The ledger stays: what was given was given."""
+        return self._removed({"all": True})
+
+    def _removed(self, which: dict[str, Any]) -> int:
+        removed: int = self._ask("invalidate", which)["removed"]
+        return removed
+
+    def stats(self) -> CacheStats:
+        """Returns what the cache holds and has done, and what its promise stands on."""
+        return CacheStats.of(self._ask("stats", {}))
+
+    def _configure(self, change: dict[str, Any]) -> None:
+        self._ask("configure", change)
+
+    def _ask(self, call: str, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            asked = json.dumps(question, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidError(f"{call}: not a JSON value: {error}") from None
+        found: dict[str, Any] = json.loads(self._core.ask(call, asked))
+        return found
+
+    @contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        with self._lock:
+            lock, waiting = self._computing.get(what, (threading.Lock(), 0))
+            self._computing[what] = (lock, waiting + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, waiting = self._computing.pop(what)
+                if waiting > 1:
+                    self._computing[what] = (lock, waiting - 1)
+
+
+def settings(
+    *,
+    budget: float | None,
+    failure: float | None,
+    mode: CacheMode | None,
+    ttl: timedelta | float | None,
+    max_entries: int | None,
+    max_bytes: int | str | None,
+    scope: Sequence[str] | None,
+) -> dict[str, Any]:
+    """The settings that a caller has given."""
+    if isinstance(scope, str):
+        raise InvalidError(f"scope={scope!r} is a list of names, such as scope=[{scope!r}]")
+    given = {
+        "budget": arguments.optional_real("budget", budget),
+        "failure": arguments.optional_real("failure", failure),
+        "mode": arguments.optional_text("mode", mode),
+        "ttl": None if ttl is None else _seconds("ttl", ttl),
+        "max_entries": arguments.optional_whole("max_entries", max_entries),
+        "max_bytes": arguments.optional_size_bytes("max_bytes", max_bytes),
+        "scope": None if scope is None else [arguments.text("scope", part) for part in scope],
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _seconds(name: str, value: timedelta | float) -> float:
+    """Zero, which stands for ever, is as good as any."""
+    seconds = value.total_seconds() if isinstance(value, timedelta) else arguments.optional_real(name, value)
+    if seconds is None or not 0 <= seconds <= 1e9:
+        raise InvalidError(f"{name}={value!r} is not a number of seconds from 0 up")
+    return seconds
+
+
+def _question(
+    prompt: str, scope: Scope, vector: Sequence[float] | None, *, judged: bool | None = None
+) -> dict[str, Any]:
+    asked: dict[str, Any] = {"prompt": arguments.text("prompt", prompt)}
+    if scope is not None:
+        if not isinstance(scope, Mapping):
+            raise InvalidError(f"scope={scope!r} is not a mapping of parts, such as scope={{'user': 'anna'}}")
+        asked["scope"] = {arguments.text("scope", part): arguments.text("scope", scope[part]) for part in scope}
+    if vector is not None:
+        asked["vector"] = [float(x) for x in vector]
+    if judged:
+        asked["judged"] = True
+    return asked
+
+
+def _source(source: Source | Mapping[str, str] | tuple[str, str]) -> dict[str, str]:
+    if isinstance(source, Mapping):
+        return {"collection": source["collection"], "id": source["id"]}
+    try:
+        collection, id = source
+    except (TypeError, ValueError):
+        raise InvalidError(f"{source!r} is not a source: give pairs of a collection's name and a record's id") from None
+    return {"collection": arguments.text("sources", collection), "id": arguments.text("sources", id)}
