@@ -1,6 +1,7 @@
 //! Which script and which of five languages a prompt is in, where that can be told.
 
-use crate::tables::STOPWORDS;
+use crate::lexicon::STOPWORDS;
+use crate::tables;
 
 /// A script, as far as it tells prompts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,15 +61,17 @@ fn script_of(letter: char) -> Option<Script> {
     })
 }
 
-/// The place of the language among [`STOPWORDS`] whose words the text has twice or more, and more often than those of any
+/// The place of the language among [`tables::STOPWORDS`] whose words the text has twice or more, and more often than those of any
 /// other; `None` where the words do not tell.
-pub(crate) fn language<'w>(words: impl Iterator<Item = &'w str> + Clone) -> Option<usize> {
-    let of = |list: &[&str]| words.clone().filter(|word| list.contains(word)).count();
-    let counts: Vec<usize> = STOPWORDS.iter().map(|list| of(list)).collect();
+pub(crate) fn language<'w>(words: impl Iterator<Item = &'w str>) -> Option<usize> {
+    let mut counts = vec![0usize; tables::STOPWORDS.len()];
+    for languages in words.filter_map(|word| STOPWORDS.get(word)) {
+        languages.iter().for_each(|language| counts[*language] += 1);
+    }
     let (at, most) = counts.iter().copied().enumerate().max_by_key(|(_, count)| *count)?;
     let is_alone = counts.iter().filter(|count| **count == most).count() == 1;
     (most >= 2 && is_alone).then_some(at)
 }
 
-/// The place of English among [`STOPWORDS`].
+/// The place of English among [`tables::STOPWORDS`].
 pub(crate) const ENGLISH: usize = 0;

@@ -225,6 +225,18 @@ mod tests {
     }
 
     #[test]
+    fn so_many_right_answers_are_all_judged_at_first() {
+        for (budget, wanted) in [(0.01, 1_272), (0.05, 254), (0.1, 127)] {
+            let (terms, mut ledger) = (Terms { budget, ..TERMS }, Ledger::default());
+            while ledger.odds(&terms) == Some(Odds::ALWAYS) {
+                ledger.serve(Odds::ALWAYS, true);
+                ledger.judge(Odds::ALWAYS, false);
+            }
+            assert_eq!(ledger.hits(), wanted, "at {budget}");
+        }
+    }
+
+    #[test]
     fn wrong_answers_halt_serving_until_the_share_allows_them() {
         let mut ledger = Ledger::default();
         ledger.serve(Odds::ALWAYS, true);

@@ -18,6 +18,7 @@ mod canonical;
 mod classes;
 mod language;
 mod ledger;
+mod lexicon;
 mod score;
 mod tables;
 mod tokens;

@@ -4,10 +4,12 @@
 //! they order candidates sensibly, and are no measurement. Each verdict moves them by one step of a Laplace approximation with a
 //! diagonal covariance, weighted by the inverse of the odds that the answer was judged at all.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::tables::{ASKING, MODALS};
-use crate::tokens::{Token, Tokens, meaning};
+use crate::lexicon::{ASKING, MODALS};
+use crate::tokens::{Token, Tokens};
 
 /// Components of [`Features`].
 const COUNT: usize = 10;
@@ -42,8 +44,8 @@ impl Features {
         let longest = content_a.len().max(content_b.len()).max(1) as f64;
         let (fewest, most) = (left_a.min(left_b) as f64, left_a.max(left_b) as f64);
         let flag = |is: bool| f64::from(u8::from(is));
-        let words = |tokens: &Tokens, table| -> Vec<&'static str> {
-            let mut found: Vec<_> = tokens.words().filter_map(|word| meaning(table, word)).collect();
+        let words = |tokens: &Tokens, table: &HashMap<&'static str, &'static str>| -> Vec<&'static str> {
+            let mut found: Vec<_> = tokens.words().filter_map(|word| table.get(word).copied()).collect();
             found.sort_unstable();
             found
         };
@@ -55,8 +57,8 @@ impl Features {
             fewest / longest,
             (most - fewest) / longest,
             flag(left_a == 1 && left_b == 1 && longest >= 3.0),
-            flag(words(&a, ASKING) != words(&b, ASKING)),
-            flag(words(&a, MODALS) != words(&b, MODALS)),
+            flag(words(&a, &ASKING) != words(&b, &ASKING)),
+            flag(words(&a, &MODALS) != words(&b, &MODALS)),
             1.0 - in_order(&content_a, &content_b) as f64 / longest - fewest / longest,
         ])
     }

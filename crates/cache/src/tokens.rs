@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::tables::{DATES, NEGATIONS, NUMBERS, STOPWORDS, UNITS};
+use crate::lexicon::{DATES, NEGATIONS, NUMBERS, STOPWORDS, UNIT_SIGNS, UNITS};
 
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl Tokens {
     pub fn numbers(&self) -> Vec<String> {
         let numbers = self.all.iter().filter_map(|token| match token {
             Token::Number(number) => Some(number.clone()),
-            Token::Word(word) => meaning(NUMBERS, word).map(str::to_string),
+            Token::Word(word) => NUMBERS.get(word.as_str()).map(|number| number.to_string()),
             Token::Sign(_) => None,
         });
         sorted(numbers.collect())
@@ -105,17 +105,15 @@ impl Tokens {
         for (at, token) in self.all.iter().enumerate() {
             let behind_number = at > 0 && matches!(self.all[at - 1], Token::Number(_));
             let found = match token {
-                Token::Word(word) => unit(word).or_else(|| {
-                    let sign = UNITS.iter().find(|(sign, _)| behind_number && sign.to_lowercase() == *word);
-                    sign.map(|(sign, _)| *sign)
-                }),
-                Token::Sign(sign) => {
-                    let sign = sign.to_string();
-                    UNITS
-                        .iter()
-                        .find(|(name, names)| *name == sign || names.contains(&sign.as_str()))
-                        .map(|(name, _)| *name)
+                Token::Word(word) => {
+                    unit(word).or_else(|| behind_number.then(|| UNIT_SIGNS.get(word.as_str()).copied()).flatten())
                 }
+                Token::Sign('€') => Some("EUR"),
+                Token::Sign('$') => Some("USD"),
+                Token::Sign('£') => Some("GBP"),
+                Token::Sign('¥') => Some("JPY"),
+                Token::Sign('%') => Some("%"),
+                Token::Sign(_) => None,
                 Token::Number(_) => None,
             };
             units.extend(found.map(str::to_string));
@@ -136,7 +134,7 @@ impl Tokens {
             Token::Word(word) if matches!(word.as_str(), "may" | "march" | "mars" | "mai") && !beside_number(at) => {
                 None
             }
-            Token::Word(word) => meaning(DATES, word).map(str::to_string),
+            Token::Word(word) => DATES.get(word.as_str()).map(|date| date.to_string()),
             _ => None,
         });
         sorted(found.collect())
@@ -144,13 +142,13 @@ impl Tokens {
 
     /// How often it denies.
     pub fn negations(&self) -> usize {
-        self.words().filter(|word| NEGATIONS.contains(word)).count()
+        self.words().filter(|word| NEGATIONS.contains(*word)).count()
     }
 
     /// Words, numbers and signs on which an answer may turn, in their order.
     pub fn content(&self) -> Vec<&Token> {
         let is_content = |token: &&Token| match token {
-            Token::Word(word) => !STOPWORDS.iter().any(|list| list.contains(&word.as_str())),
+            Token::Word(word) => !STOPWORDS.contains_key(word.as_str()),
             Token::Number(_) => true,
             Token::Sign(sign) => {
                 !matches!(sign, '.' | ',' | '?' | '!' | ';' | ':' | '\'' | '"' | '(' | ')' | '-' | '¿' | '¡' | '…')
@@ -165,17 +163,9 @@ fn sorted(mut list: Vec<String>) -> Vec<String> {
     list
 }
 
-/// What a word of a table means.
-pub(crate) fn meaning(table: &[(&'static str, &[&str])], word: &str) -> Option<&'static str> {
-    table.iter().find(|(name, words)| *name == word || words.contains(&word)).map(|(name, _)| *name)
-}
-
-/// A unit that is spelt out, in the singular or with the plural's `s`.
+/// A unit that is spelt out, in the singular or with the plural's `s` or `n`.
 fn unit(word: &str) -> Option<&'static str> {
-    let named = |word: &str| {
-        let long = |names: &&(&'static str, &[&str])| names.1.contains(&word);
-        UNITS.iter().find(long).map(|(sign, _)| *sign)
-    };
+    let named = |word: &str| UNITS.get(word).copied();
     named(word).or_else(|| word.strip_suffix('s').and_then(named)).or_else(|| word.strip_suffix('n').and_then(named))
 }
 

@@ -2,10 +2,12 @@
 //!
 //! Each is decided from the two texts alone and never learned away. A veto costs a hit; the ledger guards what slips through.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::language::{language, script};
-use crate::tables::OPPOSITES;
+use crate::lexicon::OPPOSITES;
 use crate::tokens::{Token, Tokens};
 
 /// Why an answer to one prompt is not given to another.
@@ -78,12 +80,15 @@ pub fn veto(known: &str, asked: &str) -> Option<Veto> {
     checks.into_iter().find(|(differs, _)| *differs).map(|(_, veto)| veto)
 }
 
+/// A word of a pair more often in the one, and its opposite more often in the other.
 fn has_opposite(a: &Tokens, b: &Tokens) -> bool {
-    let count = |tokens: &Tokens, side: &[&str]| tokens.words().filter(|word| side.contains(word)).count();
-    OPPOSITES.iter().any(|(one, other)| {
-        let (a_one, b_one, a_other, b_other) = (count(a, one), count(b, one), count(a, other), count(b, other));
-        (a_one > b_one && b_other > a_other) || (b_one > a_one && a_other > b_other)
-    })
+    let mut more: BTreeMap<usize, [i64; 2]> = BTreeMap::new();
+    for (tokens, step) in [(a, 1), (b, -1)] {
+        for (pair, side) in tokens.words().filter_map(|word| OPPOSITES.get(word)).flatten() {
+            more.entry(*pair).or_default()[*side] += step;
+        }
+    }
+    more.values().any(|[one, other]| one * other < 0)
 }
 
 /// The same content in another order, unless the front of the one is the end of the other: `in Rust, how do I …`.
