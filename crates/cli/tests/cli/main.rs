@@ -23,3 +23,4 @@ mod searching;
 mod serving;
 mod support;
 mod tenants;
+mod trees;

@@ -10,7 +10,7 @@ use crate::tree::content::Prepared;
 use crate::tree::draft::Draft;
 use crate::tree::history::{self, Kept};
 use crate::tree::path::{check_path, check_tree};
-use crate::tree::value::{Content, Held, Tree, Version};
+use crate::tree::value::{Content, Held, Piece, Tree, Version};
 use crate::tree::{Retention, Trees, key, upload};
 use crate::{Error, ErrorKind, Result};
 
@@ -338,7 +338,11 @@ impl Draft<'_> {
     /// Turns an upload into a reference to its content. When the content is there, the upload's chunks go.
     fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
         for part in 0..arrived.parts {
-            self.delete(key::upload(arrived.upload, part));
+            let row = key::upload(arrived.upload, part);
+            // Somebody may have ended it since it was looked at: its chunks are gone then.
+            let ended = || Error::not_found(format!("upload {} has ended; begin it again", arrived.upload));
+            self.get::<Vec<Piece>>(&row)?.ok_or_else(ended)?;
+            self.delete(row);
         }
         let row = key::content(&arrived.id);
         match self.get::<Content>(&row)? {

@@ -1,0 +1,163 @@
+//! `add --tree`, `ls --tree`, `log`, `get --tree`, `snapshot`, `diff`, `grep`, `restore-files`, `rm --tree`, `erase`, `tree`.
+
+use serde_json::json;
+
+use crate::support::Place;
+
+/// A folder `notes` in the tree `t` with a snapshot `v1`, changed and stored once more as `v2`.
+fn with_a_tree() -> Place {
+    let place = Place::new();
+    place.write("notes/todo.md", "- write\n- read\n");
+    place.write("notes/sub/old.txt", "this moves\n");
+    place.write("notes/gone.txt", "gone soon\n");
+    place.run(&["add", "notes", "--tree", "t", "--snapshot", "v1", "--no-passages"]).succeeds();
+    place.write("notes/todo.md", "- write\n- sleep\n");
+    place.write("notes/new.txt", "this moves\n");
+    std::fs::remove_file(place.path().join("notes/sub/old.txt")).unwrap();
+    std::fs::remove_file(place.path().join("notes/gone.txt")).unwrap();
+    place.run(&["add", "notes", "--tree", "t", "--snapshot", "v2", "--no-passages"]).succeeds();
+    place
+}
+
+#[test]
+fn a_folder_is_stored_with_its_history_and_found_again() {
+    let place = with_a_tree();
+    let report = place.json(&["add", "notes", "--tree", "t", "--no-passages", "--json"]);
+    assert_eq!(
+        (&report["tree"]["gone"], &report["tree"]["added"], &report["tree"]["snapshot"]),
+        (&json!(0), &json!(0), &json!(null))
+    );
+    let listed = place.json(&["ls", "--tree", "t", "--json"]);
+    let paths = |listed: &serde_json::Value| {
+        listed.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&listed), ["new.txt", "sub", "todo.md"]);
+    let before = place.json(&["ls", "--tree", "t", "--as-of", "v1", "--json"]);
+    assert_eq!(paths(&before), ["gone.txt", "sub", "sub/old.txt", "todo.md"]);
+    assert!(place.run(&["ls", "sub", "--tree", "t"]).succeeds().out.contains("folder"));
+    let versions = place.json(&["log", "--tree", "t", "todo.md", "--json"]);
+    assert_eq!(versions.as_array().unwrap().len(), 2);
+    assert!(place.run(&["log", "--tree", "t", "gone.txt"]).succeeds().out.contains("gone\n"));
+    assert_eq!(place.run(&["get", "--tree", "t", "todo.md"]).succeeds().out, "- write\n- sleep\n");
+    assert_eq!(place.run(&["get", "--tree", "t", "todo.md", "--as-of", "v1"]).succeeds().out, "- write\n- read\n");
+    assert_eq!(place.run(&["get", "--tree", "t", "todo.md", "--range", "2-6"]).succeeds().out, "write");
+    assert_eq!(place.run(&["get", "--tree", "t", "todo.md", "--range", "-6"]).succeeds().out, "sleep\n");
+    place.run(&["get", "--tree", "t", "todo.md", "-o", "copy.md"]).succeeds();
+    assert_eq!(std::fs::read(place.path().join("copy.md")).unwrap(), b"- write\n- sleep\n");
+    let missing = place.run(&["get", "--tree", "t", "gone.txt"]).ends(3);
+    assert!(missing.err.contains("has nothing at \"gone.txt\""), "{}", missing.err);
+    assert!(place.run(&["get", "--tree", "none", "a"]).ends(3).err.contains("there are: t"));
+    let trees = place.json(&["tree", "list", "--json"]);
+    assert_eq!((&trees[0]["name"], &trees[0]["files"], &trees[0]["snapshots"]), (&json!("t"), &json!(2), &json!(2)));
+    assert_eq!(place.run(&["tree", "check", "t", "--hash"]).succeeds().out, "0 findings\n");
+}
+
+#[test]
+fn bytes_that_are_no_text_come_out_as_they_went_in() {
+    let place = Place::new();
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).chain(*b"\x1b[31mred\x1b[0m").collect();
+    std::fs::write(place.path().join("data.bin"), &bytes).unwrap();
+    place.run(&["add", "data.bin", "--tree", "t", "--no-passages"]).succeeds();
+    let output = place.command(&["get", "--tree", "t", "data.bin"]).output().unwrap();
+    assert!(output.stdout == bytes, "{} bytes", output.stdout.len());
+}
+
+#[test]
+fn with_a_tree_add_also_adds_passages() {
+    let place = Place::new();
+    place.write("notes/bird.md", "The nuthatch stores seeds.\n");
+    place.run(&["add", "notes", "--tree", "t", "--embedder", "none"]).succeeds();
+    assert!(place.run(&["search", "seeds"]).succeeds().out.contains("bird.md"));
+    place.run(&["add", "notes", "notes/bird.md", "--tree", "t"]).ends(2);
+    place.run(&["add", "notes", "--snapshot", "v1"]).ends(2);
+}
+
+#[test]
+fn states_and_folders_are_compared() {
+    let place = with_a_tree();
+    let names = place.run(&["diff", "t@v1", "t@v2", "--name-status"]).succeeds().out;
+    assert_eq!(names, "D\tgone.txt\nR\tsub/old.txt\tnew.txt\nM\ttodo.md\n");
+    let patch = place.run(&["diff", "t@v1", "t", "todo.md"]).succeeds().out;
+    assert!(patch.ends_with("@@ -1,2 +1,2 @@\n - write\n-- read\n+- sleep\n"), "{patch}");
+    let stat = place.run(&["diff", "t@v1", "t@v2", "--stat"]).succeeds().out;
+    assert!(stat.contains("3 paths differ, 1 line added, 2 lines removed"), "{stat}");
+    let changes = place.json(&["diff", "t@v1", "t@v2", "--json"]);
+    assert_eq!(changes.as_array().unwrap().len(), 3);
+    assert_eq!(changes[0]["before"]["path"], json!("gone.txt"));
+    assert_eq!(place.run(&["diff", "t", "./notes"]).succeeds().out, "");
+    place.write("notes/extra.txt", "one line\n");
+    assert_eq!(place.run(&["diff", "t", "./notes", "--name-status"]).succeeds().out, "A\textra.txt\n");
+    assert_eq!(place.run(&["diff", "./notes", "t", "--name-status"]).succeeds().out, "D\textra.txt\n");
+    place.run(&["diff", "./notes", "./notes"]).ends(2);
+    place.run(&["diff", "t@none", "t"]).ends(3);
+}
+
+#[test]
+fn grep_has_ripgreps_output_and_exit_codes() {
+    let place = with_a_tree();
+    let grep = |more: &[&str]| [&["grep", "--tree", "t"], more].concat();
+    assert_eq!(place.run(&grep(&["-n", "s[lm]e"])).succeeds().out, "todo.md:2:- sleep\n");
+    assert_eq!(place.run(&grep(&["moves", "--as-of", "v1"])).succeeds().out, "sub/old.txt:this moves\n");
+    assert_eq!(place.run(&grep(&["-c", "-e", "write", "-e", "moves"])).succeeds().out, "new.txt:1\ntodo.md:1\n");
+    assert_eq!(place.run(&grep(&["-l", "e", "-g", "*.md"])).succeeds().out, "todo.md\n");
+    let all = place.run(&grep(&["--history", "-l", "read|sleep"])).succeeds().out;
+    assert_eq!(all.lines().count(), 2, "{all}");
+    let old = all.lines().last().unwrap().rsplit_once('@').unwrap().1;
+    assert_eq!(place.run(&["get", "--tree", "t", "todo.md", "--as-of", old]).succeeds().out, "- write\n- read\n");
+    assert_eq!(place.run(&grep(&["nowhere"])).ends(1).out, "");
+    assert!(place.run(&grep(&["("])).ends(2).err.contains("regex"));
+    let messages = place.run(&grep(&["sleep", "--json"])).succeeds().out;
+    assert!(messages.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{messages}");
+}
+
+#[test]
+fn a_state_is_restored_whole_and_a_dry_run_writes_nothing() {
+    let place = with_a_tree();
+    let dry = place.run(&["restore-files", "t@v1", "out", "--dry-run", "--glob", "*.txt"]).succeeds().out;
+    assert!(dry.starts_with("gone.txt\nsub\nsub/old.txt\n"), "{dry}");
+    assert!(!place.path().join("out").exists());
+    let report = place.json(&["restore-files", "t@v1", "out", "--json"]);
+    assert_eq!((&report["files"], &report["skipped"]), (&json!(3), &json!([])));
+    assert_eq!(std::fs::read(place.path().join("out/sub/old.txt")).unwrap(), b"this moves\n");
+    assert!(place.run(&["restore-files", "t", "out"]).ends(4).err.contains("has something in it"));
+    place.run(&["restore-files", "t", "out", "--overwrite"]).succeeds();
+    assert_eq!(std::fs::read(place.path().join("out/todo.md")).unwrap(), b"- write\n- sleep\n");
+}
+
+#[test]
+fn snapshots_are_listed_and_removed() {
+    let place = with_a_tree();
+    place.run(&["snapshot", "create", "--tree", "t", "v3"]).succeeds();
+    assert!(place.run(&["snapshot", "create", "--tree", "t", "v3"]).ends(4).err.contains("has a snapshot"));
+    place.run(&["snapshot", "create", "--tree", "t", "12"]).ends(2);
+    let names = place.json(&["snapshot", "list", "--tree", "t", "--json"]);
+    let names: Vec<_> = names.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["v1", "v2", "v3"]);
+    place.run(&["snapshot", "rm", "--tree", "t", "v3"]).succeeds();
+    place.run(&["snapshot", "rm", "--tree", "t", "v3"]).ends(1);
+    place.run(&["snapshot", "list"]).ends(2);
+    place.run(&["tree", "keep", "t", "--versions", "1", "--days", "0"]).succeeds();
+    assert_eq!(
+        place.json(&["log", "--tree", "t", "todo.md", "--json"]).as_array().unwrap().len(),
+        2,
+        "snapshots keep theirs"
+    );
+    place.run(&["snapshot", "rm", "--tree", "t", "v1"]).succeeds();
+    assert_eq!(place.json(&["log", "--tree", "t", "todo.md", "--json"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn removing_keeps_versions_and_erasing_ends_with_a_receipt() {
+    let place = with_a_tree();
+    assert!(place.run(&["rm", "--tree", "t", "todo.md"]).succeeds().out.contains("versions stay"));
+    place.run(&["rm", "--tree", "t", "todo.md"]).ends(1);
+    assert_eq!(place.run(&["get", "--tree", "t", "todo.md", "--as-of", "v2"]).succeeds().out, "- write\n- sleep\n");
+    let erased = place.json(&["erase", "--tree", "t", "todo.md", "--json"]);
+    assert_eq!((&erased["paths"], &erased["versions"]), (&json!(1), &json!(2)));
+    assert!(erased["receipt"]["removed"].as_array().is_some_and(|removed| !removed.is_empty()), "{erased}");
+    place.run(&["get", "--tree", "t", "todo.md", "--as-of", "v1"]).ends(3);
+    place.run(&["erase", "--tree", "t", "todo.md"]).ends(1);
+    assert!(place.run(&["erase", "--tree", "t", "--all"]).ends(2).err.contains("--yes"));
+    place.run(&["erase", "--tree", "t", "--all", "--yes"]).succeeds();
+    place.run(&["tree", "list"]).ends(1);
+}
