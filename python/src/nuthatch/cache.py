@@ -10,7 +10,6 @@ This rests on the verdicts of whoever judges.
 from __future__ import annotations
 
 import functools
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -146,7 +145,7 @@ class Cache:
         ...     [cache.get_or_compute("What is 6 x 7?", lambda: 42), cache.get_or_compute("What is 6 x 7?", lambda: 0)]
         [42, 42]
         """
-        with self._alone(json.dumps([prompt, sorted((scope or {}).items())])):
+        with self._alone(repr((prompt, sorted((scope or {}).items())))):
             hit = self.check(prompt, scope=scope, vector=vector)
             if hit is not None:
                 found: T = hit.response
@@ -237,6 +236,8 @@ class Cache:
         self._ask("configure", change)
 
     def _ask(self, call: str, question: dict[str, Any]) -> dict[str, Any]:
+        import json
+
         try:
             asked = json.dumps(question, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
