@@ -70,7 +70,6 @@ struct Audits {
 }
 
 #[derive(Args)]
-#[group(id = "verdict", required = true, multiple = false, args = ["right", "wrong"])]
 struct Report {
     /// The number of the hit
     #[arg(value_name = "HIT")]
@@ -79,7 +78,7 @@ struct Report {
     #[arg(value_name = "ENTRY")]
     entry: u64,
     /// It was right
-    #[arg(long)]
+    #[arg(long, required_unless_present = "wrong", conflicts_with = "wrong")]
     right: bool,
     /// It was wrong
     #[arg(long)]
