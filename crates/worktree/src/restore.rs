@@ -96,6 +96,10 @@ pub fn restore(files: &Files, as_of: Option<&str>, out: &Path, options: &Restore
     std::fs::create_dir(&inner).map_err(|error| Error::io(&inner, &error))?;
     writing.all(&inner, &wanted)?;
     if !writing.restored.cancelled {
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the tree still has what a power loss would take; restore it again"
+        )]
         std::fs::rename(&inner, out).map_err(|error| Error::io(out, &error))?;
     }
     Ok(writing.restored)
