@@ -388,7 +388,7 @@ fn what_was_erased_is_in_no_byte_of_the_folder_and_what_shared_with_it_stays() {
     let receipt = db.reclaim(None).unwrap();
     assert!(receipt.is_genuine());
     assert_eq!(holding(folder.path(), &windows), Vec::<PathBuf>::new());
-    let ids: Vec<[u8; 32]> = [&marked[..], &small[..]].map(|bytes| ContentId::of(bytes).0).to_vec();
+    let ids: Vec<[u8; 32]> = [&marked[..], small].map(|bytes| ContentId::of(bytes).0).to_vec();
     let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..16]).collect();
     assert_eq!(holding(folder.path(), &ids), Vec::<PathBuf>::new());
     assert_eq!(read_whole(&tree, None, &tree.entry(None, "sharing").unwrap().unwrap()), shared);

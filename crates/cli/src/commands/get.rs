@@ -113,6 +113,7 @@ impl Get {
             }
             Some(ByteRange::Last(count)) => (entry.bytes.saturating_sub(count), entry.bytes),
         };
+        #[allow(clippy::disallowed_methods, reason = "a copy: the tree has what a power loss would take")]
         let mut file = match &self.output {
             Some(path) => Some((path, File::create(path).map_err(|error| Error::io(path, &error))?)),
             None => None,

@@ -95,7 +95,9 @@ fn states_and_folders_are_compared() {
 #[test]
 fn grep_has_ripgreps_output_and_exit_codes() {
     let place = with_a_tree();
-    let grep = |more: &[&str]| [&["grep", "--tree", "t"], more].concat();
+    fn grep<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["grep", "--tree", "t"], more].concat()
+    }
     assert_eq!(place.run(&grep(&["-n", "s[lm]e"])).succeeds().out, "todo.md:2:- sleep\n");
     assert_eq!(place.run(&grep(&["moves", "--as-of", "v1"])).succeeds().out, "sub/old.txt:this moves\n");
     assert_eq!(place.run(&grep(&["-c", "-e", "write", "-e", "moves"])).succeeds().out, "new.txt:1\ntodo.md:1\n");
