@@ -476,7 +476,8 @@ fn wrong_answers_stay_within_the_budget_whatever_is_near() {
         }
         assert!(wrong as f64 <= 0.2 * given as f64 + 1.0, "{wrong} of {given} after {at}");
     }
-    assert!(given > 300, "{given}");
+    // Until about the sixtieth, every one is judged, so that chance decides nothing.
+    assert!(given >= 50, "{given}");
     assert_eq!(desk.cache.stats().unwrap().ledger.hits, given);
 }
 
