@@ -29,6 +29,8 @@ const BATCH_FILES: usize = 256;
 const WHOLE_BYTES_MAX: u64 = 16 << 20;
 const STREAM_BYTES: usize = 1 << 20;
 const THREADS_MAX: usize = 4;
+/// What one content may print in a page, however small that is: pages end between lines, which are seldom longer.
+const OUTPUT_BYTES_MIN: usize = 64 << 10;
 /// Batches that a thread may be ahead of the one that is printed next.
 const BATCHES_AHEAD: usize = 4;
 /// Paths whose rows are read together.
@@ -113,7 +115,7 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         return Err(Error::invalid(why));
     }
     let mut grep = Grep::new(&ask.request).map_err(|error| Error::invalid(error.to_string()))?;
-    grep.set_output_bytes_max(ask.bytes_max);
+    grep.set_output_bytes_max(ask.bytes_max.max(OUTPUT_BYTES_MIN));
     if let Some(cursor) = &ask.cursor {
         grep.go_on(&cursor.progress);
     }

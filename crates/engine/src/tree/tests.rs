@@ -451,8 +451,8 @@ fn pages_of_a_search_join_to_what_one_page_prints() {
 #[test]
 fn a_content_may_print_more_than_a_page_holds() {
     let shed = Shed::new();
-    let lines: String = (0..3_000).map(|line| format!("word {line}\n")).collect();
-    let long = format!("{}word{}", "x".repeat(5_000), "y".repeat(5_000));
+    let lines: String = (0..20_000).map(|line| format!("word {line}\n")).collect();
+    let long = format!("{}word{}", "x".repeat(100_000), "y".repeat(100_000));
     shed.put(&[("a", lines.as_bytes()), ("b", long.as_bytes()), ("c", b"a word\n")]);
     shed.put(&[("large", &[vec![b'z'; 17 << 20], b"\n".to_vec(), lines.clone().into_bytes()].concat())]);
     let mut ask = grep_of("word", None);
@@ -461,7 +461,7 @@ fn a_content_may_print_more_than_a_page_holds() {
         text.lines().filter(|line| !line.contains(" seconds ")).map(str::to_string).collect::<Vec<_>>()
     };
     let whole = shed.grep(ask.clone());
-    assert_eq!(whole.0.matches("large:").count(), 3_000);
+    assert_eq!(whole.0.matches("large:").count(), 20_000);
     for bytes_max in [4_000, 100_000] {
         let paged = shed.grep(GrepTree { bytes_max, ..ask.clone() });
         assert!(untimed(paged) == untimed(whole.clone()), "pages of {bytes_max} bytes");
