@@ -54,6 +54,58 @@ def test_a_file_comes_back_bit_for_bit_with_its_mode_and_time(tree):
     assert tree.entry("deep") is None
 
 
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "todo.md").write_text("- write\n")
+    (folder / "sub" / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "sub" / "run.sh").chmod(0o755)
+    (folder / "link").symlink_to("todo.md")
+    (folder / ".hidden").write_text("h")
+    return folder
+
+
+def refuses_folders(tree, notes):
+    """Whether it is a server's, which sees no folder of its caller."""
+    try:
+        tree.add(notes)
+    except nuthatch.InvalidError as error:
+        assert "not available over HTTP" in str(error)
+        with pytest.raises(nuthatch.InvalidError, match="not available over HTTP"):
+            tree.restore(notes)
+        return True
+    return False
+
+
+def test_a_folder_is_stored_and_written_out_again(tree, notes, tmp_path):
+    if refuses_folders(tree, notes):
+        return
+    assert paths(tree) == ["link", "sub", "sub/run.sh", "todo.md"]
+    tree.snapshot("v1")
+    (notes / "todo.md").write_text("- sleep\n")
+    (notes / "link").unlink()
+    added = tree.add(notes, hidden=True)
+    assert (added.added, added.changed, added.gone, added.skipped) == (1, 1, 1, ())
+    assert tree.add(notes, below="copy", keep_missing=True).added == 3
+    (notes / "todo.md").unlink()
+    assert tree.add(notes, hidden=True, keep_missing=True).gone == 0
+    restored = tree.restore(tmp_path / "out", as_of="v1")
+    assert (restored.files, restored.folders, restored.links, restored.skipped) == (2, 1, 1, ())
+    assert (tmp_path / "out" / "link").readlink().name == "todo.md"
+    assert (tmp_path / "out" / "todo.md").read_text() == "- write\n"
+    assert (tmp_path / "out" / "sub" / "run.sh").stat().st_mode & 0o777 == 0o755
+    with pytest.raises(nuthatch.ConflictError, match="has something in it"):
+        tree.restore(tmp_path / "out")
+    only = tree.restore(tmp_path / "new", globs="*.md", dry_run=True)
+    assert (only.paths, (tmp_path / "new").exists()) == (("copy", "copy/todo.md", "todo.md"), False)
+    assert asyncio.run(aio_tree.AsyncTree(tree).add(notes, hidden=True)).gone > 0
+    with pytest.raises(nuthatch.NotFoundError):
+        tree.add(tmp_path / "nowhere")
+    with pytest.raises(nuthatch.InvalidError, match="hidden"):
+        tree.add(notes, hidden="yes")
+
+
 def test_the_tree_is_made_by_its_first_file_and_goes_when_it_is_dropped(db):
     tree = db.tree("made")
     assert db.trees() == []

@@ -1,9 +1,13 @@
 //! A tree as Python sees it: as it is, or in a snapshot. What it tells comes as the dicts of its JSON, which a server sends, too.
 
+use std::path::PathBuf;
+
 use nuthatch_link as core;
 use nuthatch_link::{
     DiffTrees, EntryKind, Error, Files, GrepRequest, GrepTree, PutFile, PutFiles, PutWhat, Retention, TreeAt, TreeEntry,
 };
+use nuthatch_worktree as worktree;
+use nuthatch_worktree::{AddOptions, RestoreOptions, Walk};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -38,6 +42,29 @@ pub struct DiffArguments {
     to_tree: Option<String>,
     below: String,
     renames: bool,
+}
+
+/// What the package hands over of `add`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct AddArguments {
+    path: PathBuf,
+    below: String,
+    hidden: bool,
+    ignore: bool,
+    keep_missing: bool,
+}
+
+/// What the package hands over of `restore`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct RestoreArguments {
+    path: PathBuf,
+    as_of: Option<String>,
+    below: String,
+    globs: Vec<String>,
+    dry_run: bool,
+    overwrite: bool,
 }
 
 /// What the package hands over of `grep`: the fields of a search, and where.
@@ -88,6 +115,23 @@ impl Tree {
     #[getter]
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn add_folder<'py>(&self, py: Python<'py>, arguments: AddArguments) -> PyResult<Bound<'py, PyAny>> {
+        let AddArguments { path, below, hidden, ignore, keep_missing } = arguments;
+        let leave_out = vec![self.handle.get(py)?.folder().to_path_buf()];
+        let walk = Walk { hidden, respect_ignore: ignore, leave_out };
+        let add = |tree: &core::Tree| {
+            worktree::add(tree, &path, AddOptions { below, walk, keep_missing, ..AddOptions::default() })
+        };
+        to_python(py, &self.write(py, add)?)
+    }
+
+    fn restore_to<'py>(&self, py: Python<'py>, arguments: RestoreArguments) -> PyResult<Bound<'py, PyAny>> {
+        let RestoreArguments { path, as_of, below, globs, dry_run, overwrite } = arguments;
+        let options = RestoreOptions { below, globs, dry_run, overwrite, cancel: None };
+        let restored = self.ask(py, |files| worktree::restore(files, as_of.as_deref(), &path, &options))?;
+        to_python(py, &restored)
     }
 
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -12,6 +12,7 @@ use std::sync::{Arc, mpsc};
 
 use nuthatch_link::{EntryKind, Error, PutFile, PutFiles, PutReport, PutWhat, Result, Tree, TreeEntry, What};
 use parking_lot::Mutex;
+use serde::Serialize;
 
 use crate::walk::{OnDisk, Skipped, Walk, look, walk};
 
@@ -40,7 +41,7 @@ pub struct AddOptions<'a> {
 }
 
 /// What [`add()`] did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Added {
     /// Files, folders and links that the tree did not have.
     pub added: u64,

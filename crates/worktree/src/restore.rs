@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nuthatch_grep::{Paths, Request};
 use nuthatch_link::{EntryKind, Error, ErrorKind, Files, READ_BYTES_MAX, Result, TreeEntry};
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::disk;
@@ -32,7 +33,7 @@ pub struct RestoreOptions<'a> {
 }
 
 /// What [`restore()`] wrote, or would write.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// Paths in the tree, in the order of their bytes.
     pub paths: Vec<String>,

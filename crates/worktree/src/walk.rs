@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nuthatch_link::{EntryKind, Error, Result, check_path};
+use serde::{Serialize, Serializer};
 
 use crate::disk;
 
@@ -25,12 +26,17 @@ impl Default for Walk {
 }
 
 /// Something that was not read, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Where it lies.
+    /// Where it lies. What of it is not UTF-8 is written as U+FFFD.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// What is wrong with it.
     pub why: String,
+}
+
+fn as_text<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
 }
 
 /// Something on disk that a tree can hold.

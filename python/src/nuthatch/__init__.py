@@ -98,8 +98,11 @@ from .transactions import Transaction, TransactionCollection, TransactionKeyspac
 from .transfer import ExportReport, ImportReport, TransferProgress
 from .tree import SnapshotTree, Tree
 from .tree_entries import (
+    AddedFolder,
     PutFile,
     PutReport,
+    RestoredFiles,
+    SkippedPath,
     TreeChange,
     TreeEntry,
     TreeErased,
@@ -114,6 +117,7 @@ from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
     "AddReport",
+    "AddedFolder",
     "AsyncBatch",
     "AsyncCache",
     "AsyncCollection",
@@ -195,8 +199,10 @@ __all__ = [
     "Record",
     "RemovedFile",
     "RestoreReport",
+    "RestoredFiles",
     "Results",
     "Skipped",
+    "SkippedPath",
     "Snapshot",
     "SnapshotCollection",
     "SnapshotGraph",

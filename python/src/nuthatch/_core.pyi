@@ -467,10 +467,27 @@ DiffArguments = TypedDict(
     {"from": str | None, "to": str | None, "to_tree": str | None, "below": str, "renames": bool},
 )
 
+class AddFolderArguments(TypedDict):
+    path: str
+    below: str
+    hidden: bool
+    ignore: bool
+    keep_missing: bool
+
+class RestoreToArguments(TypedDict):
+    path: str
+    as_of: str | None
+    below: str
+    globs: list[str]
+    dry_run: bool
+    overwrite: bool
+
 @final
 class Tree:
     @property
     def name(self) -> str: ...
+    def add_folder(self, arguments: AddFolderArguments) -> dict[str, Any]: ...
+    def restore_to(self, arguments: RestoreToArguments) -> dict[str, Any]: ...
     def info(self) -> dict[str, Any]: ...
     def entry(self, as_of: str | None, path: str) -> dict[str, Any] | None: ...
     def versions(self, path: str) -> list[dict[str, Any]]: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
@@ -11,7 +12,16 @@ from typing import NoReturn, TypeAlias
 from .kv_entries import Bytes
 from .threads import in_thread
 from .tree import _PAGE, AsOf, FilesToPut, SnapshotTree, Tree, TreeReads
-from .tree_entries import PutReport, TreeChange, TreeEntry, TreeErased, TreeInfo, TreeSnapshot
+from .tree_entries import (
+    AddedFolder,
+    PutReport,
+    RestoredFiles,
+    TreeChange,
+    TreeEntry,
+    TreeErased,
+    TreeInfo,
+    TreeSnapshot,
+)
 from .tree_grep import GrepCut, GrepMatch, GrepMatches
 
 _Entries: TypeAlias = "list[TreeEntry]"
@@ -75,6 +85,27 @@ class AsyncTreeReads:
     async def open(self, path: str, *, as_of: AsOf | None = None) -> io.BufferedReader:
         """As ``Tree.open``. The file object's own calls are not awaited: read it in a thread (``asyncio.to_thread``)."""
         return await in_thread(self.sync.open, path, as_of=as_of)
+
+    async def restore(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        as_of: AsOf | None = None,
+        below: str = "",
+        globs: str | Iterable[str] = (),
+        dry_run: bool = False,
+        overwrite: bool = False,
+    ) -> RestoredFiles:
+        """As ``Tree.restore``."""
+        return await in_thread(
+            self.sync.restore,
+            folder,
+            as_of=as_of,
+            below=below,
+            globs=globs,
+            dry_run=dry_run,
+            overwrite=overwrite,
+        )
 
     async def entry(self, path: str, *, as_of: AsOf | None = None) -> TreeEntry | None:
         """As ``Tree.entry``."""
@@ -196,6 +227,20 @@ class AsyncTree(AsyncTreeReads):
     async def put_many(self, files: FilesToPut, *, remove: Iterable[str] = ()) -> PutReport:
         """As ``Tree.put_many``."""
         return await in_thread(self.sync.put_many, files, remove=remove)
+
+    async def add(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        below: str = "",
+        hidden: bool = False,
+        ignore: bool = True,
+        keep_missing: bool = False,
+    ) -> AddedFolder:
+        """As ``Tree.add``."""
+        return await in_thread(
+            self.sync.add, path, below=below, hidden=hidden, ignore=ignore, keep_missing=keep_missing
+        )
 
     async def remove(self, path: str) -> int:
         """As ``Tree.remove``."""

@@ -9,6 +9,7 @@ Invariant: every write is one atomic batch; a file that is being read stays one 
 from __future__ import annotations
 
 import io
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
@@ -17,7 +18,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from . import arguments, tree_entries, tree_grep
 from .errors import InvalidError, NotFoundError
 from .kv_entries import Bytes, as_bytes
-from .tree_entries import PutFile, PutReport, TreeChange, TreeEntry, TreeErased, TreeInfo, TreeSnapshot
+from .tree_entries import (
+    AddedFolder,
+    PutFile,
+    PutReport,
+    RestoredFiles,
+    TreeChange,
+    TreeEntry,
+    TreeErased,
+    TreeInfo,
+    TreeSnapshot,
+)
 from .tree_file import BUFFER_BYTES, PART_BYTES, TreeFile
 from .tree_grep import GrepMatches
 
@@ -96,6 +107,44 @@ class TreeReads:
         """
         file = self._file(path, as_of)
         return io.BufferedReader(TreeFile(file.entry, file.read_part), BUFFER_BYTES)
+
+    def restore(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        as_of: AsOf | None = None,
+        below: str = "",
+        globs: str | Iterable[str] = (),
+        dry_run: bool = False,
+        overwrite: bool = False,
+    ) -> RestoredFiles:
+        """Writes files, folders and links into a folder: bytes, permission bits, times and targets.
+
+        ``below``: only what lies there, which becomes the root of the folder. ``globs``: only paths
+        that one of them matches; with ``!`` in front, all but those. A new folder appears whole or
+        not at all; nothing is written outside of it.
+
+        Raises ConflictError for a folder that has something in it, unless ``overwrite``; then files
+        of the same path are replaced. Not over HTTP.
+
+        >>> import nuthatch, tempfile, pathlib
+        >>> with nuthatch.connect(":memory:") as db, tempfile.TemporaryDirectory() as home:
+        ...     _ = db.tree("notes").put("sub/a.txt", "hello")
+        ...     restored = db.tree("notes").restore(f"{home}/out")
+        ...     restored.files, pathlib.Path(home, "out/sub/a.txt").read_text()
+        (1, 'hello')
+        """
+        parts = self._core.restore_to(
+            {
+                "path": os.fspath(folder),
+                "as_of": _moment(as_of),
+                "below": arguments.text("below", below),
+                "globs": arguments.texts("globs", [globs] if isinstance(globs, str) else globs),
+                "dry_run": arguments.flag("dry_run", dry_run),
+                "overwrite": arguments.flag("overwrite", overwrite),
+            }
+        )
+        return tree_entries.restored_files(parts)
 
     def entry(self, path: str, *, as_of: AsOf | None = None) -> TreeEntry | None:
         """Returns what stands at a path; None when nothing does."""
@@ -321,6 +370,42 @@ class Tree(TreeReads):
         (2, 1, ['a.txt', 'b/c.bin'])
         """
         return PutReport(**self._core.put(_files(files), arguments.texts("remove", remove)))
+
+    def add(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        below: str = "",
+        hidden: bool = False,
+        ignore: bool = True,
+        keep_missing: bool = False,
+    ) -> AddedFolder:
+        """Makes the tree equal to a folder, or puts one file under its name.
+
+        ``below``: where its contents go in the tree. ``hidden``: also names that begin with a dot.
+        ``ignore=False``: also what ``.gitignore`` leaves out; with both, ``.git`` too. What the
+        folder has no longer is removed, and its versions stay; ``keep_missing`` keeps it. Files of
+        the size, time and mode that the tree knows are not read.
+
+        Several writes may be under way in turn; name a snapshot afterwards for a state to rely on.
+        Not over HTTP, where the server does not see the folder; see ``put_many``.
+
+        >>> import nuthatch, tempfile, pathlib
+        >>> with nuthatch.connect(":memory:") as db, tempfile.TemporaryDirectory() as home:
+        ...     _ = pathlib.Path(home, "a.txt").write_text("hello")
+        ...     db.tree("notes").add(home).added, db.tree("notes").get("a.txt")
+        (1, b'hello')
+        """
+        parts = self._core.add_folder(
+            {
+                "path": os.fspath(path),
+                "below": arguments.text("below", below),
+                "hidden": arguments.flag("hidden", hidden),
+                "ignore": arguments.flag("ignore", ignore),
+                "keep_missing": arguments.flag("keep_missing", keep_missing),
+            }
+        )
+        return tree_entries.added_folder(parts)
 
     def remove(self, path: str) -> int:
         """Removes a file, or everything below a folder, and returns how many files, folders and

@@ -38,6 +38,45 @@ class TreeErased(NamedTuple):
     versions: int
 
 
+class SkippedPath(NamedTuple):
+    """Something on disk that was not read or not written."""
+
+    path: str
+    why: str
+
+
+class AddedFolder(NamedTuple):
+    """What ``Tree.add`` did."""
+
+    #: Files, folders and links that the tree did not have.
+    added: int
+    #: Those that it had otherwise.
+    changed: int
+    #: Those that it had in the same way.
+    unchanged: int
+    #: Those that it has no longer.
+    gone: int
+    #: Bytes of the files that were read.
+    bytes_read: int
+    #: What was not read; the tree keeps what it had there.
+    skipped: tuple[SkippedPath, ...]
+
+
+class RestoredFiles(NamedTuple):
+    """What ``Tree.restore`` wrote, or would write."""
+
+    #: Paths in the tree, in the order of their bytes.
+    paths: tuple[str, ...]
+    #: Of these, files.
+    files: int
+    folders: int
+    links: int
+    #: Of the files.
+    bytes: int
+    #: What could not be written.
+    skipped: tuple[SkippedPath, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class PutFile:
     """A file to put: ``data`` is bytes, or a string, which is stored as UTF-8; ``modified`` as of ``Tree.put``."""
@@ -156,6 +195,22 @@ class TreeInfo:
 def optional_entry(parts: dict[str, Any] | None) -> TreeEntry | None:
     """An entry, from the parts that the extension module and a server have of it."""
     return None if parts is None else TreeEntry(**parts)
+
+
+def _skipped(parts: dict[str, Any]) -> tuple[SkippedPath, ...]:
+    return tuple(SkippedPath(**skipped) for skipped in parts["skipped"])
+
+
+def added_folder(parts: dict[str, Any]) -> AddedFolder:
+    """What storing a folder did, from its parts."""
+    counts = {name: parts[name] for name in ("added", "changed", "unchanged", "gone", "bytes_read")}
+    return AddedFolder(**counts, skipped=_skipped(parts))
+
+
+def restored_files(parts: dict[str, Any]) -> RestoredFiles:
+    """What restoring wrote, from its parts."""
+    counts = {name: parts[name] for name in ("files", "folders", "links", "bytes")}
+    return RestoredFiles(paths=tuple(parts["paths"]), **counts, skipped=_skipped(parts))
 
 
 def change(parts: dict[str, Any]) -> TreeChange:

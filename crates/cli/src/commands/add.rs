@@ -11,7 +11,6 @@ use nuthatch_worktree::{AddOptions as StoreOptions, Added, Walk, add as store};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
-use crate::commands::diff::skipped_json;
 use crate::commands::embed;
 use crate::durability::DurabilityArgs;
 use crate::embedder::EmbedderArgs;
@@ -227,18 +226,10 @@ impl Stored {
     }
 
     fn as_json(&self) -> serde_json::Value {
-        let Added { added, changed, unchanged, gone, bytes_read, skipped, cancelled } = &self.added;
-        json!({
-            "name": self.tree,
-            "added": added,
-            "changed": changed,
-            "unchanged": unchanged,
-            "gone": gone,
-            "bytes_read": bytes_read,
-            "skipped": skipped_json(skipped),
-            "snapshot": self.snapshot,
-            "cancelled": cancelled,
-        })
+        let mut report = json!(self.added);
+        report["name"] = self.tree.clone().into();
+        report["snapshot"] = json!(self.snapshot);
+        report
     }
 }
 

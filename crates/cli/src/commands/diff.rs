@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use nuthatch_link::{ChangeKind, Database, DiffTrees, Error, Files, Result as EngineResult, TreeAt, TreeChange};
 use nuthatch_worktree::{Patch, Side, Skipped, compare, patch, with_similar};
-use serde_json::{Value, json};
 
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
@@ -210,9 +209,4 @@ fn show(out: &mut Out, text: &[u8]) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// What a report in JSON has of something that was not read.
-pub fn skipped_json(skipped: &[Skipped]) -> Value {
-    skipped.iter().map(|Skipped { path, why }| json!({ "path": path.to_string_lossy(), "why": why })).collect()
 }

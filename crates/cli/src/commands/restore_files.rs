@@ -8,7 +8,6 @@ use nuthatch_worktree::{RestoreOptions, restore};
 use serde_json::json;
 
 use crate::args::Globals;
-use crate::commands::diff::skipped_json;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, Out, plain};
 use crate::tree_at::{TreeSpec, inside, parse_tree};
@@ -60,19 +59,9 @@ impl RestoreFiles {
             output::warning(&format!("{}: {}", skipped.path.display(), skipped.why));
         }
         if self.json {
-            output::json(
-                out,
-                &json!({
-                    "paths": restored.paths,
-                    "files": restored.files,
-                    "folders": restored.folders,
-                    "links": restored.links,
-                    "bytes": restored.bytes,
-                    "skipped": skipped_json(&restored.skipped),
-                    "dry_run": self.dry_run,
-                    "cancelled": restored.cancelled,
-                }),
-            )?;
+            let mut report = json!(restored);
+            report["dry_run"] = self.dry_run.into();
+            output::json(out, &report)?;
         } else {
             if self.dry_run {
                 restored.paths.iter().try_for_each(|path| writeln!(out, "{}", plain(path)))?;

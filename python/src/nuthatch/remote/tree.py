@@ -82,6 +82,12 @@ class TreeReads(Named):
         report = said["data"]
         return output, report["searched"], [(cut["path"], cut["why"]) for cut in report["cut"]], report["cursor"]
 
+    def add_folder(self, arguments: _core.AddFolderArguments) -> dict[str, Any]:
+        not_over_http("storing a folder", "the server does not see it; send its files with put_many")
+
+    def restore_to(self, arguments: _core.RestoreToArguments) -> dict[str, Any]:
+        not_over_http("restoring into a folder", "the server does not see it; get the files, and write them")
+
     def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
         _read_only()
 
