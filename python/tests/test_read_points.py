@@ -18,6 +18,7 @@ WRITES = {
     "wait_until_embedded": "waits for what is still to come",
     "put": "writes",
     "put_many": "writes",
+    "add": "writes",
     "clear": "writes",
     "compare_and_set": "writes",
     "increment": "writes",

@@ -98,7 +98,7 @@ def test_a_folder_is_stored_and_written_out_again(tree, notes, tmp_path):
     with pytest.raises(nuthatch.ConflictError, match="has something in it"):
         tree.restore(tmp_path / "out")
     only = tree.restore(tmp_path / "new", globs="*.md", dry_run=True)
-    assert (only.paths, (tmp_path / "new").exists()) == (("copy", "copy/todo.md", "todo.md"), False)
+    assert (only.paths, (tmp_path / "new").exists()) == (("copy/todo.md", "todo.md"), False)
     assert asyncio.run(aio_tree.AsyncTree(tree).add(notes, hidden=True)).gone > 0
     with pytest.raises(nuthatch.NotFoundError):
         tree.add(tmp_path / "nowhere")
