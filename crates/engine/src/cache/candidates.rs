@@ -3,6 +3,8 @@
 //! The vectors of a scope are read in turn and compared, all of them: nothing near is missed, and a lookup costs in proportion to the
 //! answers of its scope.
 
+use std::ops::ControlFlow;
+
 use nuthatch_cache::{CLASSES, Features, Veto, class_of, veto};
 use serde::{Deserialize, Serialize};
 
@@ -102,12 +104,10 @@ pub(crate) fn are_unchanged(rows: &dyn Rows, stored: &Stored) -> Result<bool> {
 fn scan(rows: &dyn Rows, scope: &Hash, unit: &[f32]) -> Result<Vec<(f32, u64)>> {
     let now = rows.now_ms();
     let mut best: Vec<(f32, u64)> = Vec::with_capacity(NEAREST + 1);
-    let mut scan = KeyScan { limit: PAGE, ..KeyScan::prefix(key::vectors_of(scope)) };
-    loop {
-        let page = rows.page(&scan)?;
-        for (row, value) in &page.entries {
-            let (Some(entry), Some(codes)) = (key::number_of(row), decode_vector(value)) else { continue };
-            let Some(cosine) = codes.cosine(unit).filter(|cosine| *cosine >= COSINE_MIN) else { continue };
+    rows.each(KeyScan { limit: PAGE, ..KeyScan::prefix(key::vectors_of(scope)) }, &mut |row, value| {
+        if let (Some(entry), Some(codes)) = (key::number_of(row), decode_vector(value))
+            && let Some(cosine) = codes.cosine(unit).filter(|cosine| *cosine >= COSINE_MIN)
+        {
             let is_near = best.len() < NEAREST || best.last().is_some_and(|(last, _)| cosine > *last);
             if is_near && codes.expires_at_ms > now {
                 let place = best.partition_point(|(other, _)| *other >= cosine);
@@ -115,9 +115,7 @@ fn scan(rows: &dyn Rows, scope: &Hash, unit: &[f32]) -> Result<Vec<(f32, u64)>> 
                 best.truncate(NEAREST);
             }
         }
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            return Ok(best);
-        }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(best)
 }

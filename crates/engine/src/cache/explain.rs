@@ -1,5 +1,7 @@
 //! What a cache holds, what it has done, what it waits for, and what it would do.
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -207,26 +209,19 @@ pub(crate) fn explain(rows: &dyn Rows, ask: &AskCache, vector: Option<&[f32]>) -
 /// Answers that wait for a verdict, the oldest first.
 pub(crate) fn audits(rows: &dyn Rows, limit: usize) -> Result<Vec<CacheAudit>> {
     let mut waiting = Vec::new();
-    let mut scan = KeyScan::prefix(key::all_decisions());
-    loop {
-        let page = rows.page(&scan)?;
-        for (row, value) in &page.entries {
-            let decision: Decision = decode(value)?;
-            let served = matches!(decision.outcome, Decided::Served { .. });
-            let is_chosen = !matches!(decision.outcome, Decided::Served { fell: false, .. });
-            let Some(hit) = key::number_of(row).filter(|_| decision.verdict.is_none() && is_chosen) else { continue };
-            let stored = rows.values(&[key::entry(decision.entry)])?.pop().flatten();
-            let stored: Option<Stored> = stored.map(|row| decode(&row)).transpose()?;
-            let (prompt, response) = stored.map(|stored| (stored.prompt, stored.response)).unzip();
-            let Decision { entry, prompt: asked, risk, at_ms, .. } = decision;
-            waiting.push(CacheAudit { hit, entry, asked, prompt, response, risk, served, at_ms });
-            if waiting.len() >= limit {
-                return Ok(waiting);
-            }
-        }
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            return Ok(waiting);
-        }
-    }
+    rows.each(KeyScan::prefix(key::all_decisions()), &mut |row, value| {
+        let decision: Decision = decode(value)?;
+        let served = matches!(decision.outcome, Decided::Served { .. });
+        let is_chosen = !matches!(decision.outcome, Decided::Served { fell: false, .. });
+        let Some(hit) = key::number_of(row).filter(|_| decision.verdict.is_none() && is_chosen) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let stored = rows.values(&[key::entry(decision.entry)])?.pop().flatten();
+        let stored: Option<Stored> = stored.map(|row| decode(&row)).transpose()?;
+        let (prompt, response) = stored.map(|stored| (stored.prompt, stored.response)).unzip();
+        let Decision { entry, prompt: asked, risk, at_ms, .. } = decision;
+        waiting.push(CacheAudit { hit, entry, asked, prompt, response, risk, served, at_ms });
+        Ok(if waiting.len() >= limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    Ok(waiting)
 }

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** the answer of one call is of one moment.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use nuthatch_store::Reader;
@@ -19,6 +20,26 @@ pub trait Rows {
 
     /// One page of a listing.
     fn page(&self, scan: &KeyScan) -> Result<KeyPage>;
+
+    /// Goes through all of a listing, page by page, until the visit says `Break`.
+    ///
+    /// # Errors
+    /// Those of the visit, the first of which ends it.
+    fn each(&self, scan: KeyScan, visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>) -> Result<()> {
+        let mut scan = scan;
+        loop {
+            let page = self.page(&scan)?;
+            for (key, value) in &page.entries {
+                if visit(key, value)?.is_break() {
+                    return Ok(());
+                }
+            }
+            scan.cursor = page.cursor;
+            if scan.cursor.is_none() {
+                return Ok(());
+            }
+        }
+    }
 
     /// The time against which keys expire, in milliseconds since 1970.
     fn now_ms(&self) -> u64;

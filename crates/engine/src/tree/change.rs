@@ -1,5 +1,7 @@
 //! Named snapshots, removals, erasing and dropping: changes that go through what a tree has.
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Outcome, Watched};
@@ -214,22 +216,16 @@ impl Trees {
             scan.from = std::ops::Bound::Excluded(key::version(tree, after, 0));
         }
         self.keyspace.at_once(|rows| {
-            loop {
-                let page = rows.page(&scan)?;
-                for (row, _) in &page.entries {
-                    let (_, path, _) = key::version_of(row).ok_or_else(lacking)?;
-                    if lies_at(place, path) && paths.last().is_none_or(|last| last != path) {
-                        if paths.len() == PATHS_AT_ONCE {
-                            return Ok(());
-                        }
-                        paths.push(path.to_string());
+            rows.each(scan, &mut |row, _| {
+                let (_, path, _) = key::version_of(row).ok_or_else(lacking)?;
+                if lies_at(place, path) && paths.last().is_none_or(|last| last != path) {
+                    if paths.len() == PATHS_AT_ONCE {
+                        return Ok(ControlFlow::Break(()));
                     }
+                    paths.push(path.to_string());
                 }
-                scan.cursor = page.cursor;
-                if scan.cursor.is_none() {
-                    return Ok(());
-                }
-            }
+                Ok(ControlFlow::Continue(()))
+            })
         })?;
         Ok((!paths.is_empty()).then_some(paths))
     }

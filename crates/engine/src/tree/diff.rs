@@ -1,6 +1,7 @@
 //! What changed between two states of trees.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
@@ -87,20 +88,13 @@ fn by_log(rows: &dyn Rows, ask: &DiffTrees, from: u64, to: u64) -> Result<Vec<Tr
     if to < u64::MAX {
         scan.to = std::ops::Bound::Excluded(key::changes_at(tree, to + 1));
     }
-    loop {
-        let page = rows.page(&scan)?;
-        for (row, _) in &page.entries {
-            let path = key::changed_path(tree, row).ok_or_else(lacking)?;
-            if lies_at(&ask.below, &path) {
-                changed.insert(path);
-            }
+    rows.each(scan, &mut |row, _| {
+        let path = key::changed_path(tree, row).ok_or_else(lacking)?;
+        if lies_at(&ask.below, &path) {
+            changed.insert(path);
         }
-        check_count(changed.len())?;
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            break;
-        }
-    }
+        check_count(changed.len()).map(ControlFlow::Continue)
+    })?;
     let mut changes = Vec::new();
     for path in changed {
         let before = read::entry_at(rows, tree, Moment::Sequence(from), &path)?;

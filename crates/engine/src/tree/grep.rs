@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
 
 use nuthatch_grep::{Apart, Grep, GrepError, Progress, Request};
@@ -374,32 +375,25 @@ impl Reading<'_> {
             scan.from = std::ops::Bound::Included(key::versions_of(tree, path));
         }
         let mut held: (String, Vec<ContentId>) = Default::default();
-        loop {
-            let page = self.rows.page(&scan)?;
-            for (row, stored) in &page.entries {
-                let (_, path, sequence) = key::version_of(row).ok_or_else(lacking)?;
-                let version: Version = decode(stored)?;
-                if !lies_at(below, path) || !self.moment.shows(sequence, &version) {
-                    continue;
-                }
-                if held.0 != path {
-                    held = (path.to_string(), Vec::new());
-                }
-                let Some(content) = version.what.content() else { continue };
-                if held.1.contains(content) {
-                    continue;
-                }
-                held.1.push(*content);
-                let is_done = self.after.as_ref().is_some_and(|(last, newest)| last == path && sequence >= *newest);
-                if !is_done && !look(path, sequence, &version.what) {
-                    return Ok(());
-                }
+        self.rows.each(scan, &mut |row, stored| {
+            let (_, path, sequence) = key::version_of(row).ok_or_else(lacking)?;
+            let version: Version = decode(stored)?;
+            if !lies_at(below, path) || !self.moment.shows(sequence, &version) {
+                return Ok(ControlFlow::Continue(()));
             }
-            scan.cursor = page.cursor;
-            if scan.cursor.is_none() {
-                return Ok(());
+            if held.0 != path {
+                held = (path.to_string(), Vec::new());
             }
-        }
+            let Some(content) = version.what.content().filter(|content| !held.1.contains(content)) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            held.1.push(*content);
+            let is_done = self.after.as_ref().is_some_and(|(last, newest)| last == path && sequence >= *newest);
+            Ok(match is_done || look(path, sequence, &version.what) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            })
+        })
     }
 }
 

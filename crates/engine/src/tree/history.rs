@@ -1,5 +1,7 @@
 //! The versions of a path, and which of them are kept.
 
+use std::ops::ControlFlow;
+
 use crate::Result;
 use crate::kv::{KeyScan, Rows};
 use crate::tree::draft::lacking;
@@ -11,35 +13,25 @@ const READ_AT_ONCE: usize = 1_000;
 
 /// All versions of a path with their sequences, the newest first.
 pub(crate) fn versions(rows: &dyn Rows, tree: &str, path: &str) -> Result<Vec<(u64, Version)>> {
-    let mut scan = KeyScan { limit: READ_AT_ONCE, ..KeyScan::prefix(key::versions_of(tree, path)) };
+    let scan = KeyScan { limit: READ_AT_ONCE, ..KeyScan::prefix(key::versions_of(tree, path)) };
     let mut found = Vec::new();
-    loop {
-        let page = rows.page(&scan)?;
-        for (row, stored) in &page.entries {
-            let (_, _, sequence) = key::version_of(row).ok_or_else(lacking)?;
-            found.push((sequence, decode(stored)?));
-        }
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            return Ok(found);
-        }
-    }
+    rows.each(scan, &mut |row, stored| {
+        let (_, _, sequence) = key::version_of(row).ok_or_else(lacking)?;
+        found.push((sequence, decode(stored)?));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
 }
 
 /// A tree's named snapshots by name.
 pub(crate) fn snapshots(rows: &dyn Rows, tree: &str) -> Result<Vec<(String, Named)>> {
-    let mut scan = KeyScan { limit: READ_AT_ONCE, ..KeyScan::prefix(key::snapshots(tree)) };
+    let scan = KeyScan { limit: READ_AT_ONCE, ..KeyScan::prefix(key::snapshots(tree)) };
     let mut found = Vec::new();
-    loop {
-        let page = rows.page(&scan)?;
-        for (row, stored) in &page.entries {
-            found.push((key::snapshot_name(tree, row).ok_or_else(lacking)?, decode(stored)?));
-        }
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            return Ok(found);
-        }
-    }
+    rows.each(scan, &mut |row, stored| {
+        found.push((key::snapshot_name(tree, row).ok_or_else(lacking)?, decode(stored)?));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
 }
 
 /// What keeps versions that are not current: named snapshots, and the tree's retention.

@@ -1,5 +1,7 @@
 //! Reading trees: as they are, or as they were at a snapshot, a sequence or a moment.
 
+use std::ops::ControlFlow;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -193,7 +195,7 @@ pub(crate) fn visit_versions(
     visit: &mut dyn FnMut(&str, u64, Version) -> Result<bool>,
 ) -> Result<()> {
     if below.is_empty() {
-        return visit_prefix(rows, tree, moment, "", after, visit).map(drop);
+        return visit_prefix(rows, tree, moment, "", after, visit);
     }
     if after.is_none_or(|after| after < below)
         && let Some((sequence, version)) = version_at(rows, tree, moment, below)?
@@ -201,7 +203,7 @@ pub(crate) fn visit_versions(
     {
         return Ok(());
     }
-    visit_prefix(rows, tree, moment, &format!("{below}/"), after, visit).map(drop)
+    visit_prefix(rows, tree, moment, &format!("{below}/"), after, visit)
 }
 
 fn visit_prefix(
@@ -211,34 +213,28 @@ fn visit_prefix(
     prefix: &str,
     after: Option<&str>,
     visit: &mut dyn FnMut(&str, u64, Version) -> Result<bool>,
-) -> Result<bool> {
+) -> Result<()> {
     let mut scan = KeyScan { limit: READ_AT_ONCE, ..KeyScan::prefix(key::versions_below(tree, prefix)) };
     if let Some(after) = after {
         // Behind its oldest version.
         scan.from = std::ops::Bound::Excluded(key::version(tree, after, 0));
     }
     let mut done: Option<String> = None;
-    loop {
-        let page = rows.page(&scan)?;
-        for (row, stored) in &page.entries {
-            let (_, path, sequence) = key::version_of(row).ok_or_else(lacking)?;
-            if done.as_deref() == Some(path) {
-                continue;
-            }
-            let version: Version = decode(stored)?;
-            if !moment.shows(sequence, &version) {
-                continue;
-            }
-            done = Some(path.to_string());
-            if version.what != Held::Gone && !visit(path, sequence, version)? {
-                return Ok(false);
-            }
+    rows.each(scan, &mut |row, stored| {
+        let (_, path, sequence) = key::version_of(row).ok_or_else(lacking)?;
+        if done.as_deref() == Some(path) {
+            return Ok(ControlFlow::Continue(()));
         }
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            return Ok(true);
+        let version: Version = decode(stored)?;
+        if !moment.shows(sequence, &version) {
+            return Ok(ControlFlow::Continue(()));
         }
-    }
+        done = Some(path.to_string());
+        Ok(match version.what != Held::Gone && !visit(path, sequence, version)? {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    })
 }
 
 /// What stood at a path.
@@ -333,16 +329,12 @@ pub(crate) fn info(rows: &dyn Rows, name: &str) -> Result<TreeInfo> {
 
 /// The names of all trees.
 pub(crate) fn names(rows: &dyn Rows) -> Result<Vec<String>> {
-    let mut scan = KeyScan { keys_only: true, ..KeyScan::prefix(key::trees()) };
     let mut names = Vec::new();
-    loop {
-        let page = rows.page(&scan)?;
-        names.extend(page.entries.iter().filter_map(|(row, _)| key::tree_of(row)));
-        scan.cursor = page.cursor;
-        if scan.cursor.is_none() {
-            return Ok(names);
-        }
-    }
+    rows.each(KeyScan { keys_only: true, ..KeyScan::prefix(key::trees()) }, &mut |row, _| {
+        names.extend(key::tree_of(row));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(names)
 }
 
 /// A tree that must be there.
