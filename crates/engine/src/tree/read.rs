@@ -9,7 +9,7 @@ use crate::kv::{KeyScan, Rows};
 use crate::subject::What;
 use crate::tree::draft::lacking;
 use crate::tree::path::{check_path, check_place, check_tree};
-use crate::tree::value::{Held, Totals, Tree, Version, decode};
+use crate::tree::value::{Held, Named, Totals, Tree, Version, decode};
 use crate::tree::{ContentId, Retention, content, history, key};
 use crate::{Error, Result};
 
@@ -110,17 +110,17 @@ impl TreeAt {
     pub(crate) fn moment(&self, rows: &dyn Rows) -> Result<Moment> {
         find(rows, &self.tree)?;
         let Some(as_of) = self.as_of.as_deref() else { return Ok(Moment::Sequence(u64::MAX)) };
-        let snapshots = history::snapshots(rows, &self.tree)?;
-        if let Some((_, named)) = snapshots.iter().find(|(name, _)| name == as_of) {
-            return Ok(Moment::Sequence(named.sequence));
-        }
+        // No snapshot has the name of a sequence or a time.
         if let Ok(sequence) = as_of.parse() {
             return Ok(Moment::Sequence(sequence));
         }
         if let Ok(time) = as_of.parse::<Timestamp>() {
             return Ok(Moment::Time(u64::try_from(time.as_millisecond()).unwrap_or(0)));
         }
-        let names: Vec<String> = snapshots.into_iter().map(|(name, _)| name).collect();
+        if let Some(stored) = rows.values(&[key::snapshot(&self.tree, as_of)])?.pop().flatten() {
+            return Ok(Moment::Sequence(decode::<Named>(&stored)?.sequence));
+        }
+        let names: Vec<String> = history::snapshots(rows, &self.tree)?.into_iter().map(|(name, _)| name).collect();
         Err(Error::not_among(What::TreeSnapshot, as_of, &names))
     }
 }
