@@ -4,11 +4,12 @@ use nuthatch_cache::{Classes, Features, Ledger, Odds, Score};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::cache::explain::CacheCounts;
 use crate::cache::key::Hash;
 use crate::cache::{CacheSettings, SourceRef};
 use crate::embedder::EmbedderMeta;
-use crate::{Error, Result};
+use crate::kv::row;
 
 const LAYOUT: u8 = 1;
 /// What an entry takes beside its texts and its vector: its other rows, about.
@@ -150,17 +151,11 @@ pub(crate) fn unit(vector: &[f32]) -> Vec<f32> {
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    let bytes = postcard::to_extend(value, vec![LAYOUT]);
-    bytes.map_err(|error| Error::internal(format!("a row of a cache cannot be encoded: {error}")))
+    row::encode(value, LAYOUT, "a cache")
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    let broken = |why: &str| Error::internal(format!("a row of a cache cannot be read ({why}); run `nuthatch doctor`"));
-    match bytes.split_first() {
-        Some((&LAYOUT, rest)) => postcard::from_bytes(rest).map_err(|error| broken(&error.to_string())),
-        Some((layout, _)) => Err(broken(&format!("layout {layout}"))),
-        None => Err(broken("it is empty")),
-    }
+    row::decode(bytes, LAYOUT, "a cache")
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod kind;
 mod meta;
 mod page;
 mod read;
+pub(crate) mod row;
 mod rows;
 mod value;
 mod write;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::kv::row;
 use crate::{Error, Result};
 
 const LAYOUT: u8 = 1;
@@ -192,17 +193,11 @@ pub struct Totals {
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    let bytes = postcard::to_extend(value, vec![LAYOUT]);
-    bytes.map_err(|error| Error::internal(format!("a row of a tree cannot be encoded: {error}")))
+    row::encode(value, LAYOUT, "a tree")
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    let broken = |why: &str| Error::internal(format!("a row of a tree cannot be read ({why}); run `nuthatch doctor`"));
-    match bytes.split_first() {
-        Some((&LAYOUT, rest)) => postcard::from_bytes(rest).map_err(|error| broken(&error.to_string())),
-        Some((layout, _)) => Err(broken(&format!("layout {layout}"))),
-        None => Err(broken("it is empty")),
-    }
+    row::decode(bytes, LAYOUT, "a tree")
 }
 
 #[cfg(test)]
