@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Outcome, Watched};
 use crate::kv::{KeyScan, Live};
 use crate::subject::What;
-use crate::tree::draft::{Draft, lacking};
+use crate::tree::draft::{self, Draft, lacking};
 use crate::tree::path::{check_place, check_snapshot, check_tree, lies_at};
 use crate::tree::put::Writing;
 use crate::tree::read::{self, Moment, TreeSnapshot};
@@ -191,20 +191,10 @@ impl Trees {
 
     /// Reads and writes as one batch, with no other writer between.
     fn change<T>(&self, change: impl FnOnce(&mut Draft<'_>) -> Result<(T, Outcome)>) -> Result<T> {
-        let space = &*self.keyspace.space;
-        let (position, answer) = {
-            let _commit = space.shared.store.commit.read();
-            space.check_open()?;
-            let _writer = space.lock(std::iter::once(key::SIGNATURE));
-            let store = space.shared.store()?;
-            let mut draft = Draft::new(space, &*store)?;
-            let (answer, outcome) = change(&mut draft)?;
-            if draft.is_empty() {
-                return Ok(answer);
-            }
-            (draft.write(&self.keyspace.call, outcome)?, answer)
-        };
-        space.shared.make_durable(position, self.keyspace.durability)?;
+        let (answer, position) = draft::change(&self.keyspace.space, &self.keyspace.call, change)?;
+        if let Some(position) = position {
+            self.keyspace.space.shared.make_durable(position, self.keyspace.durability)?;
+        }
         Ok(answer)
     }
 

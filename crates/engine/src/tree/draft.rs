@@ -135,6 +135,23 @@ impl<'s> Draft<'s> {
     }
 }
 
+/// Reads and writes as one batch, with no other writer between. Says where the batch is in the store's order; nothing is written
+/// when nothing has changed.
+pub(crate) fn change<T>(
+    space: &Space,
+    call: &Call,
+    change: impl FnOnce(&mut Draft<'_>) -> Result<(T, Outcome)>,
+) -> Result<(T, Option<Position>)> {
+    let _commit = space.shared.store.commit.read();
+    space.check_open()?;
+    let _writer = space.lock(std::iter::once(key::SIGNATURE));
+    let store = space.shared.store()?;
+    let mut draft = Draft::new(space, &*store)?;
+    let (answer, outcome) = change(&mut draft)?;
+    let position = if draft.is_empty() { None } else { Some(draft.write(call, outcome)?) };
+    Ok((answer, position))
+}
+
 /// What a reader is told when rows contradict each other.
 pub(crate) fn lacking() -> Error {
     Error::internal("a tree lacks a row that another one names; run `nuthatch doctor --repair`")

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::Outcome;
 use crate::kv::Live;
 use crate::tree::content::Prepared;
-use crate::tree::draft::Draft;
+use crate::tree::draft::{self, Draft};
 use crate::tree::history::{self, Kept};
 use crate::tree::path::{check_path, check_tree};
 use crate::tree::value::{Content, Held, Piece, Tree, Version};
@@ -144,18 +144,11 @@ impl Trees {
         let PutFiles { tree, files, gone } = put;
         let mut coming = files.into_iter().map(|file| self.prepare(file)).collect::<Result<Vec<_>>>()?;
         coming.extend(gone.into_iter().map(|path| Coming { path, mode: 0, modified_ns: 0, what: Source::Gone }));
-        let (position, report) = {
-            let _commit = space.shared.store.commit.read();
-            space.check_open()?;
-            let _writer = space.lock(std::iter::once(key::SIGNATURE));
-            let store = space.shared.store()?;
-            let mut draft = Draft::new(space, &*store)?;
-            let report = Writing::new(&mut draft, &tree)?.write(&coming)?;
-            if draft.is_empty() {
-                return Ok(report); // durable since the write that made it so
-            }
-            (draft.write(&self.keyspace.call, report.outcome())?, report)
-        };
+        let (report, position) = draft::change(space, &self.keyspace.call, |draft| {
+            let report = Writing::new(draft, &tree)?.write(&coming)?;
+            Ok((report, report.outcome()))
+        })?;
+        let Some(position) = position else { return Ok(report) }; // durable since the write that made it so
         drop(reservation);
         space.shared.make_durable(position, self.keyspace.durability)?;
         self.uploads.forget(coming.iter().filter_map(|coming| match &coming.what {

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::call::{Call, Outcome};
 use crate::kv::{KeyScan, Live, Rows, Space};
 use crate::tree::content::{LARGE, LARGE_FROM_BYTES};
-use crate::tree::draft::{Draft, lacking};
+use crate::tree::draft::{self, lacking};
 use crate::tree::value::{Piece, decode};
 use crate::tree::{ContentId, Trees, key};
 use crate::{Error, ErrorKind, Result};
@@ -138,17 +138,14 @@ impl Trees {
         let cut_to = cuts.last().map_or(0, |cut| cut.end);
         let mut pieces = Vec::with_capacity(cuts.len());
         if !cuts.is_empty() {
-            let _commit = space.shared.store.commit.read();
-            space.check_open()?;
-            let _writer = space.lock(std::iter::once(key::SIGNATURE));
-            let store = space.shared.store()?;
-            let mut draft = Draft::new(space, &*store)?;
-            for cut in cuts {
-                let chunk = &data[cut];
-                pieces.push(draft.hold_chunk(ContentId::of(chunk), chunk)?.0);
-            }
-            draft.put(key::upload(upload, found.parts), &pieces)?;
-            draft.write(&Call::default(), Outcome::default())?;
+            draft::change(space, &Call::default(), |draft| {
+                for cut in cuts {
+                    let chunk = &data[cut];
+                    pieces.push(draft.hold_chunk(ContentId::of(chunk), chunk)?.0);
+                }
+                draft.put(key::upload(upload, found.parts), &pieces)?;
+                Ok(((), Outcome::default()))
+            })?;
             found.parts += 1;
         }
         drop(reservation);
@@ -174,22 +171,18 @@ impl Trees {
 /// Removes what uploads of a process that has ended left behind.
 pub(crate) fn remove_left(space: &Space, prefix: Vec<u8>) -> Result<()> {
     loop {
-        let _commit = space.shared.store.commit.read();
-        space.check_open()?;
-        let _writer = space.lock(std::iter::once(key::SIGNATURE));
-        let store = space.shared.store()?;
-        let rows = Live { space, reader: &*store };
-        let page = rows.page(&KeyScan { limit: 16, ..KeyScan::prefix(prefix.clone()) })?;
-        if page.entries.is_empty() {
+        let ((), position) = draft::change(space, &Call::default(), |draft| {
+            let rows = Live { space, reader: draft.reader };
+            for (row, stored) in rows.page(&KeyScan { limit: 16, ..KeyScan::prefix(prefix.clone()) })?.entries {
+                let pieces: Vec<Piece> = decode(&stored).map_err(|_| lacking())?;
+                pieces.iter().try_for_each(|piece| draft.release_chunk(piece))?;
+                draft.delete(row);
+            }
+            Ok(((), Outcome::default()))
+        })?;
+        if position.is_none() {
             return Ok(());
         }
-        let mut draft = Draft::new(space, &*store)?;
-        for (row, stored) in page.entries {
-            let pieces: Vec<Piece> = decode(&stored).map_err(|_| lacking())?;
-            pieces.iter().try_for_each(|piece| draft.release_chunk(piece))?;
-            draft.delete(row);
-        }
-        draft.write(&Call::default(), Outcome::default())?;
     }
 }
 
