@@ -269,7 +269,10 @@ impl<'d, 's> Writing<'d, 's> {
             (None, Held::Gone) => return Ok(()),
             (Some(current), _) if is_same(current) => {
                 report.unchanged += 1;
-                return Ok(());
+                return match source {
+                    Source::Uploaded(arrived) => self.draft.drop_upload(arrived),
+                    _ => Ok(()),
+                };
             }
             (Some(_), Held::Gone) => report.gone += 1,
             (Some(_), _) => report.changed += 1,
@@ -328,8 +331,8 @@ impl<'d, 's> Writing<'d, 's> {
 }
 
 impl Draft<'_> {
-    /// Turns an upload into a reference to its content. When the content is there, the upload's chunks go.
-    fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+    /// Takes what an upload holds, which the caller gives to something else or releases.
+    fn take_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
         for part in 0..arrived.parts {
             let row = key::upload(arrived.upload, part);
             // Somebody may have ended it since it was looked at: its chunks are gone then.
@@ -337,6 +340,18 @@ impl Draft<'_> {
             self.get::<Vec<Piece>>(&row)?.ok_or_else(ended)?;
             self.delete(row);
         }
+        Ok(())
+    }
+
+    /// Ends an upload that nothing needs.
+    fn drop_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+        self.take_upload(arrived)?;
+        arrived.pieces.iter().try_for_each(|piece| self.release_chunk(piece))
+    }
+
+    /// Turns an upload into a reference to its content. When the content is there, the upload's chunks go.
+    fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+        self.take_upload(arrived)?;
         let row = key::content(&arrived.id);
         match self.get::<Content>(&row)? {
             Some(content) => {

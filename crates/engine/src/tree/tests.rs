@@ -262,6 +262,17 @@ fn a_file_may_come_in_parts() {
     let one = shed.totals();
     shed.put(&[("twin", &data)]);
     assert_eq!(shed.totals(), one);
+    // The same file once more changes nothing, and leaves nothing of its upload.
+    let upload = trees.begin_upload().unwrap();
+    trees.upload(upload, 0, &data, true).unwrap();
+    let what = PutWhat::Uploaded(upload);
+    let again = PutFile { path: "big".into(), mode: 0o600, modified_ns: 0, what };
+    let report = trees.put(PutFiles { tree: "t".into(), files: vec![again], gone: Vec::new() }).unwrap();
+    assert_eq!((report.unchanged, report.changed), (1, 0));
+    let left = shed.read(|rows| rows.page(&crate::kv::KeyScan::prefix(key::uploads()))).unwrap();
+    assert_eq!(left.entries.len(), 0);
+    assert_eq!(trees.upload(upload, 0, &data, true).unwrap_err().kind, ErrorKind::NotFound);
+    shed.check();
     // One that is given up, and one whose process ended, leave nothing.
     let upload = trees.begin_upload().unwrap();
     trees.upload(upload, 0, &noise(4, 3 << 20), false).unwrap();
