@@ -83,7 +83,7 @@ pub use nuthatch_engine::tree::{
     ChangeKind, ContentId, DiffTrees, EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepOutput, GrepPage, GrepRequest,
     GrepTree, PUT_BYTES_MAX, PUT_PATHS_MAX, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, Retention, Totals,
     TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, UPLOAD_BYTES_MAX,
-    check_path, check_tree, differences,
+    check_path, check_tree, differences, lies_at,
 };
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-use nuthatch_link::{EntryKind, Error, PutFile, PutFiles, PutReport, PutWhat, Result, Tree, TreeEntry, What};
+use nuthatch_link::{EntryKind, Error, PutFile, PutFiles, PutReport, PutWhat, Result, Tree, TreeEntry, What, lies_at};
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
             (&*path, found, skipped)
         }
     };
-    let inside = |name: &str| if below.is_empty() { name.to_string() } else { format!("{below}/{name}") };
+    let inside = |name: &str| joined(&below, name);
     let mut known = match &found[..] {
         [file] if !is_folder => {
             let entry = missing_is_none(tree.entry(None, &inside(&file.path)))?;
@@ -128,17 +128,9 @@ pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
             }
         }
         if is_folder && !keep_missing && !added.cancelled {
-            let unread: Vec<String> = added
-                .skipped
-                .iter()
-                .filter_map(|skipped| name_below(root, &skipped.path))
-                .map(|name| inside(&name))
-                .collect();
-            let is_unread = |name: &str| {
-                unread.iter().any(|place| {
-                    name.strip_prefix(&**place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                })
-            };
+            let unread = added.skipped.iter().filter_map(|skipped| name_below(root, &skipped.path));
+            let unread: Vec<String> = unread.map(|name| inside(&name)).collect();
+            let is_unread = |name: &str| unread.iter().any(|place| lies_at(place, name));
             let mut gone: Vec<String> = known.into_keys().filter(|name| *name != below && !is_unread(name)).collect();
             gone.sort_unstable();
             for some in gone.chunks(BATCH_PATHS) {
@@ -177,6 +169,15 @@ fn is_same(known: &TreeEntry, found: &OnDisk) -> bool {
     (known.kind, known.bytes, known.mode, known.modified_ns) == (found.kind, found.bytes, found.mode, found.modified_ns)
         && known.target == found.target
         && is_settled
+}
+
+/// A path below another one; either may be empty.
+fn joined(below: &str, name: &str) -> String {
+    match (below, name) {
+        ("", name) => name.into(),
+        (below, "") => below.into(),
+        (below, name) => format!("{below}/{name}"),
+    }
 }
 
 /// The name that something below a folder has in a tree.
@@ -285,5 +286,25 @@ impl Sending {
             added.gone += report.gone;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_folder_that_cannot_be_read_nothing_counts_as_gone() {
+        let folder = Path::new("/data/notes");
+        let unread = |below: &str, at: &str| joined(below, &name_below(folder, Path::new(at)).unwrap());
+        for (below, at, name) in [
+            ("", "/data/notes", "a/b"),
+            ("copy", "/data/notes", "copy/a/b"),
+            ("", "/data/notes/a", "a/b"),
+            ("copy", "/data/notes/a", "copy/a"),
+        ] {
+            assert!(lies_at(&unread(below, at), name), "{below:?} {at}");
+        }
+        assert!(!lies_at(&unread("copy", "/data/notes/a"), "copy/ab"));
     }
 }

@@ -33,7 +33,7 @@ pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
 pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepPage, GrepTree};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
-pub use path::{PATH_BYTES_MAX, check_path, check_tree};
+pub use path::{PATH_BYTES_MAX, check_path, check_tree, lies_at};
 pub use put::{PUT_BYTES_MAX, PUT_PATHS_MAX, PutFile, PutFiles, PutReport, PutWhat};
 pub use read::{EntryKind, FilePart, ListFiles, READ_BYTES_MAX, TreeAt, TreeEntry, TreeInfo, TreePage, TreeSnapshot};
 pub(crate) use read::{entry, info, list, names, part, snapshots, versions};

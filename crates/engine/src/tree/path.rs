@@ -34,7 +34,7 @@ pub(crate) fn check_place(path: &str) -> Result<()> {
 }
 
 /// Whether `path` is `place`, or lies below it.
-pub(crate) fn lies_at(place: &str, path: &str) -> bool {
+pub fn lies_at(place: &str, path: &str) -> bool {
     match path.strip_prefix(place) {
         Some(rest) => place.is_empty() || rest.is_empty() || rest.starts_with('/'),
         None => false,
