@@ -131,9 +131,11 @@ impl Files {
     /// `NotFound` when the version is gone, `Invalid` for a folder or a link.
     pub fn read_version(&self, as_of: Option<&str>, entry: &TreeEntry, offset: u64, limit: usize) -> Result<Vec<u8>> {
         let sequence = entry.sequence.to_string();
+        // Nothing between the ends would keep a caller that reads on for ever.
+        let is_whole = |bytes: &[u8]| !bytes.is_empty() || limit == 0 || offset >= entry.bytes;
         for as_of in [as_of, Some(&sequence)] {
             match self.read(as_of, &entry.path, offset, limit) {
-                Ok(Some(part)) if part.entry.content == entry.content => return Ok(part.bytes),
+                Ok(Some(part)) if part.entry.content == entry.content && is_whole(&part.bytes) => return Ok(part.bytes),
                 // The snapshot that it was found by may be gone, and something else may stand at the path.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Invalid) => {}

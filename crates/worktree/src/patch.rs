@@ -54,10 +54,7 @@ impl Side<'_> {
                 let as_of = entry.sequence.to_string();
                 let mut whole = Vec::with_capacity(entry.bytes as usize);
                 while (whole.len() as u64) < entry.bytes {
-                    let part = files.read(Some(&as_of), &entry.path, whole.len() as u64, READ_BYTES_MAX)?;
-                    let part = part.filter(|part| !part.bytes.is_empty());
-                    let gone = || Error::not_found(format!("{:?} was erased meanwhile", entry.path));
-                    whole.append(&mut part.ok_or_else(gone)?.bytes);
+                    whole.append(&mut files.read_version(Some(&as_of), entry, whole.len() as u64, READ_BYTES_MAX)?);
                 }
                 Ok(Some(whole))
             }

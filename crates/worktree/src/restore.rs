@@ -204,13 +204,10 @@ impl Writing<'_> {
         let mut file = NamedTempFile::with_prefix_in(".restoring-", at.parent().unwrap_or(root)).map_err(io)?;
         let (mut hasher, mut offset) = (blake3::Hasher::new(), 0);
         while offset < entry.bytes {
-            let part = self.files.read(self.as_of, &entry.path, offset, READ_BYTES_MAX)?;
-            let part = part.filter(|part| part.entry.content == entry.content && !part.bytes.is_empty());
-            let part =
-                part.ok_or_else(|| Error::new(ErrorKind::Conflict, "it changed while it was read; restore again"))?;
-            hasher.update(&part.bytes);
-            file.write_all(&part.bytes).map_err(io)?;
-            offset += part.bytes.len() as u64;
+            let part = self.files.read_version(self.as_of, entry, offset, READ_BYTES_MAX)?;
+            hasher.update(&part);
+            file.write_all(&part).map_err(io)?;
+            offset += part.len() as u64;
         }
         if entry.content.is_some_and(|content| content.0 != *hasher.finalize().as_bytes()) {
             return Err(Error::internal("its bytes do not have their hash; run `nuthatch doctor`"));

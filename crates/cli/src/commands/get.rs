@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use nuthatch_link::{
-    Collection, Error, ErrorKind, Files, NamedVectors, READ_BYTES_MAX, Result as EngineResult, StoredRecord,
-    payload_to_json,
+    Collection, Error, Files, NamedVectors, READ_BYTES_MAX, Result as EngineResult, StoredRecord, payload_to_json,
 };
 use serde::Serialize;
 
@@ -113,26 +112,23 @@ impl Get {
             }
             Some(ByteRange::Last(count)) => (entry.bytes.saturating_sub(count), entry.bytes),
         };
+        // A folder or a link is refused, with the reason.
+        tree.read(as_of, path, at, 0)?;
         #[allow(clippy::disallowed_methods, reason = "a copy: the tree has what a power loss would take")]
         let mut file = match &self.output {
             Some(path) => Some((path, File::create(path).map_err(|error| Error::io(path, &error))?)),
             None => None,
         };
-        // Even of an empty range: a folder or a link is refused.
-        loop {
-            let limit = end.saturating_sub(at).min(READ_BYTES_MAX as u64) as usize;
-            let part = tree.read(as_of, path, at, limit)?.filter(|part| part.entry.content == entry.content);
-            let changed = || Error::new(ErrorKind::Conflict, format!("{path:?} changed while it was read; try again"));
-            let part = part.ok_or_else(changed)?;
+        while at < end {
+            let limit = (end - at).min(READ_BYTES_MAX as u64) as usize;
+            let part = tree.read_version(as_of, &entry, at, limit)?;
             match &mut file {
-                Some((path, file)) => file.write_all(&part.bytes).map_err(|error| Error::io(path, &error))?,
-                None => output::raw(out, &part.bytes)?,
+                Some((path, file)) => file.write_all(&part).map_err(|error| Error::io(path, &error))?,
+                None => output::raw(out, &part)?,
             }
-            at += part.bytes.len() as u64;
-            if at >= end || part.bytes.is_empty() {
-                return Ok(Outcome::Done);
-            }
+            at += part.len() as u64;
         }
+        Ok(Outcome::Done)
     }
 }
 
