@@ -3,21 +3,21 @@
 //! Ten rounds, or `NUTHATCH_CRASH_ROUNDS` of them (two hundred with `NUTHATCH_LONG=1`).
 #![cfg(unix)]
 
+#[path = "support/killed.rs"]
+mod killed;
+
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::io::Write;
 use std::time::Duration;
 
+use killed::{rounds, run_and_kill};
 use nuthatch_link::*;
+
+/// The victim, and the verbs of what it says.
+const CHILD: (&str, &[&str]) = ("child_writes_until_it_is_killed", &["U", "D"]);
 
 /// id -> version, as far as acknowledged.
 type Model = BTreeMap<String, i64>;
-
-fn rounds() -> u32 {
-    let asked = std::env::var("NUTHATCH_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-    asked.unwrap_or(if std::env::var_os("NUTHATCH_LONG").is_some() { 200 } else { 10 })
-}
 
 /// The victim: writes to a folder until it is killed, and says what was acknowledged. One line per finished call,
 /// `U id:version …` or `D id …`; before each call the same line with a `?` in front.
@@ -94,36 +94,6 @@ fn apply(model: &mut Model, line: &str) {
     }
 }
 
-/// Runs the child until it is killed after `life`; returns the acknowledged lines and the one that was under way.
-fn run_and_kill(folder: &Path, seed: u64, life: Duration, pause: &str) -> (Vec<String>, Option<String>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["child_writes_until_it_is_killed", "--exact", "--ignored", "--nocapture"])
-        .env("NUTHATCH_CHILD_FOLDER", folder)
-        .env("NUTHATCH_CHILD_SEED", seed.to_string())
-        .env("NUTHATCH_TEST_PAUSE", pause)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let out = BufReader::new(child.stdout.take().unwrap());
-    let reader = std::thread::spawn(move || {
-        let (mut done, mut under_way) = (Vec::new(), None);
-        for line in out.lines() {
-            let Ok(line) = line else { break };
-            if let Some(line) = line.strip_prefix('?') {
-                under_way = Some(line.to_string());
-            } else if line.starts_with("U ") || line.starts_with("D ") {
-                done.push(line);
-                under_way = None;
-            }
-        }
-        (done, under_way)
-    });
-    std::thread::sleep(life);
-    child.kill().unwrap(); // SIGKILL
-    child.wait().unwrap();
-    reader.join().unwrap()
-}
-
 fn stored(notes: &Collection) -> Model {
     let mut found = Model::new();
     let mut cursor = None;
@@ -178,7 +148,7 @@ fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
         let life = Duration::from_millis(dice.u64(50..900));
         // Some rounds linger between the steps of background work, so that the kill hits there.
         let pause = ["", "seal=60", "manifest=60", "text=60", "merge=80", "flush=30,merge=30"][dice.usize(..6)];
-        let (done, under_way) = run_and_kill(folder.path(), dice.u64(..), life, pause);
+        let (done, under_way) = run_and_kill(CHILD, folder.path(), dice.u64(..), life, pause);
         acknowledged += done.len();
         cut_short += usize::from(under_way.is_some());
         for line in &done {

@@ -3,16 +3,21 @@
 //! Ten rounds of kills, or `NUTHATCH_CRASH_ROUNDS` of them (two hundred with `NUTHATCH_LONG=1`).
 #![cfg(unix)]
 
+#[path = "support/killed.rs"]
+mod killed;
 mod support;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use killed::{rounds, run_and_kill};
 use nuthatch_link::*;
 use support::*;
+
+/// The victim, and the verbs of what it says.
+const CHILD: (&str, &[&str]) = ("child_writes_trees_until_it_is_killed", &["P", "S", "R", "E", "K"]);
 
 /// Path -> the version that stands there.
 type State = BTreeMap<String, u64>;
@@ -22,11 +27,6 @@ type State = BTreeMap<String, u64>;
 struct Model {
     now: State,
     snapshots: BTreeMap<String, State>,
-}
-
-fn rounds() -> u32 {
-    let asked = std::env::var("NUTHATCH_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-    asked.unwrap_or(if std::env::var_os("NUTHATCH_LONG").is_some() { 200 } else { 10 })
 }
 
 /// Bytes of a version: inline, of one chunk, or of many, of which versions of a path share most.
@@ -183,36 +183,6 @@ fn read_whole(tree: &Files, as_of: Option<&str>, entry: &TreeEntry) -> Vec<u8> {
     found
 }
 
-fn run_and_kill(folder: &Path, seed: u64, life: Duration) -> (Vec<String>, Option<String>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["child_writes_trees_until_it_is_killed", "--exact", "--ignored", "--nocapture"])
-        .env("NUTHATCH_CHILD_FOLDER", folder)
-        .env("NUTHATCH_CHILD_SEED", seed.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let out = BufReader::new(child.stdout.take().unwrap());
-    let reader = std::thread::spawn(move || {
-        let (mut done, mut under_way) = (Vec::new(), None);
-        for line in out.lines() {
-            let Ok(line) = line else { break };
-            match line.strip_prefix('?') {
-                Some(line) => under_way = Some(line.to_string()),
-                None if ["P ", "S ", "R ", "E ", "K "].iter().any(|verb| line.starts_with(verb)) => {
-                    done.push(line);
-                    under_way = None;
-                }
-                None => {}
-            }
-        }
-        (done, under_way)
-    });
-    std::thread::sleep(life);
-    child.kill().unwrap(); // SIGKILL
-    child.wait().unwrap();
-    reader.join().unwrap()
-}
-
 #[test]
 fn after_kill_9_a_tree_has_every_acknowledged_write_and_exact_counts() {
     let seed =
@@ -224,7 +194,8 @@ fn after_kill_9_a_tree_has_every_acknowledged_write_and_exact_counts() {
     let (mut acknowledged, mut cut_short) = (0, 0);
     for round in 0..rounds() {
         let note = format!("seed {seed} round {round}");
-        let (done, under_way) = run_and_kill(folder.path(), dice.u64(..), Duration::from_millis(dice.u64(100..900)));
+        let (done, under_way) =
+            run_and_kill(CHILD, folder.path(), dice.u64(..), Duration::from_millis(dice.u64(100..900)), "");
         acknowledged += done.len();
         cut_short += usize::from(under_way.is_some());
         done.iter().for_each(|line| model.apply(line));
