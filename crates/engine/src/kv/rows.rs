@@ -13,6 +13,9 @@ use crate::call::Watched;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
 use crate::{Error, Result};
 
+/// Looks at a key and its value, and says whether to go on.
+pub type EachRow<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
+
 /// Keys as of one moment: of now, of a snapshot or of a transaction.
 pub trait Rows {
     /// The values of several keys with when they expire, in their order.
@@ -25,7 +28,7 @@ pub trait Rows {
     ///
     /// # Errors
     /// Those of the visit, the first of which ends it.
-    fn each(&self, scan: KeyScan, visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>) -> Result<()> {
+    fn each(&self, scan: KeyScan, visit: &mut EachRow<'_>) -> Result<()> {
         let mut scan = scan;
         loop {
             let page = self.page(&scan)?;
