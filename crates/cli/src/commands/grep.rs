@@ -40,7 +40,7 @@ pub struct Grep {
     #[arg(long)]
     history: bool,
     /// A pattern; may be given several times
-    #[arg(short = 'e', long, value_name = "PATTERN")]
+    #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     regexp: Vec<String>,
     /// The patterns are texts
     #[arg(short = 'F', long)]
@@ -130,7 +130,7 @@ pub struct Grep {
     #[arg(long)]
     vimgrep: bool,
     /// Print this instead of what matches; $1 is the first group
-    #[arg(short = 'r', long, value_name = "TEXT")]
+    #[arg(short = 'r', long, value_name = "TEXT", allow_hyphen_values = true)]
     replace: Option<String>,
     /// Lines after a match
     #[arg(short = 'A', long, value_name = "N")]

@@ -106,6 +106,8 @@ fn grep_has_ripgreps_output_and_exit_codes() {
     assert_eq!(all.lines().count(), 2, "{all}");
     let old = all.lines().last().unwrap().rsplit_once('@').unwrap().1;
     assert_eq!(place.run(&["get", "--tree", "t", "todo.md", "--as-of", old]).succeeds().out, "- write\n- read\n");
+    assert_eq!(place.run(&grep(&["-e", "- sl", "-r", "-x"])).succeeds().out, "todo.md:-xeep\n");
+    assert_eq!(place.run(&grep(&["-ce", "-"])).succeeds().out, "todo.md:2\n");
     assert_eq!(place.run(&grep(&["nowhere"])).ends(1).out, "");
     assert!(place.run(&grep(&["("])).ends(2).err.contains("regex"));
     let messages = place.run(&grep(&["sleep", "--json"])).succeeds().out;
