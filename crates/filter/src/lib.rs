@@ -34,6 +34,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod ast;
+mod change;
 mod codec;
 mod columns;
 mod compare;
@@ -52,6 +53,7 @@ mod validate;
 mod value;
 
 pub use ast::{CompareOp, Filter};
+pub use change::FieldChange;
 pub use codec::{CODEC_VERSION, decode, encode};
 pub use columns::{COLUMNS_VERSION, Columns, ColumnsWriter};
 pub use datetimes::{datetimes_of, payload_with_datetimes};
