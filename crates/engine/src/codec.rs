@@ -30,6 +30,33 @@ pub(crate) mod payload {
     }
 }
 
+/// `#[serde(with = "change")]`
+pub(crate) mod change {
+    use nuthatch_filter::{FieldChange, Payload};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Parts(
+        #[serde(with = "payload")] Payload,
+        #[serde(with = "payload")] Payload,
+        #[serde(with = "payload")] Payload,
+        Vec<String>,
+    );
+
+    /// Its payloads in their stored form.
+    pub fn serialize<S: Serializer>(change: &FieldChange, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let FieldChange { set, add, remove, unset } = change.clone();
+        Parts(set, add, remove, unset).serialize(to)
+    }
+
+    /// Of what [`serialize`] wrote.
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<FieldChange, D::Error> {
+        let Parts(set, add, remove, unset) = Deserialize::deserialize(from)?;
+        Ok(FieldChange { set, add, remove, unset })
+    }
+}
+
 /// `#[serde(with = "named")]`: what has a name that gives it back.
 pub(crate) mod named {
     use super::*;

@@ -1,10 +1,30 @@
 //! What is stored for a file that was added.
 
+use nuthatch_filter::FieldChange;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result, What};
 
 const FILE_VERSION: u8 = 1;
+/// The fields of a passage's payload that are made of its file.
+pub(crate) const OWN_FIELDS: [&str; 16] = [
+    "path",
+    "name",
+    "kind",
+    "lang",
+    "mime",
+    "bytes",
+    "mtime",
+    "passage",
+    "start_line",
+    "end_line",
+    "start_byte",
+    "end_byte",
+    "title",
+    "heading",
+    "page",
+    "place",
+];
 
 /// What is stored of a file that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +96,18 @@ impl FileEntry {
     pub fn ids(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let path = path.to_string();
         (0..self.passages.len()).map(move |number| passage_id(&path, number))
+    }
+}
+
+/// Refuses a change of what adding files says itself.
+pub(crate) fn check_fields(change: &FieldChange) -> Result<()> {
+    if change.is_empty() {
+        return Ok(());
+    }
+    change.check()?;
+    match change.paths().find(|path| OWN_FIELDS.contains(path)) {
+        Some(own) => Err(Error::invalid(format!("adding files sets the field {own:?} itself; choose another name"))),
+        None => Ok(()),
     }
 }
 

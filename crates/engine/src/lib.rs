@@ -56,8 +56,8 @@ pub use cache::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion, Hit, Include, Leg,
-    Legs, Mode, Page, Passing, PassingVector, Pending, PendingWrite, Refine, Scan, Search, Upserted, VectorFieldInfo,
-    VectorFieldOptions, Visitor, Wanted,
+    Legs, Mode, Page, Passing, PassingVector, Pending, PendingWrite, RecordChange, Refine, Scan, Search, Upserted,
+    VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
@@ -77,8 +77,8 @@ pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, LivingValue, VALUE_BY
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};
 pub use nuthatch_filter::{
-    Payload, Scalar, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json, payload_to_json,
-    payload_with_datetimes,
+    FieldChange, Payload, Scalar, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json,
+    payload_to_json, payload_with_datetimes,
 };
 pub use nuthatch_store::Damage;
 pub use nuthatch_text::snippet as text_snippet;

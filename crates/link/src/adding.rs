@@ -7,9 +7,9 @@ use std::time::Duration;
 use nuthatch_engine::collection::WriteSet;
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::files::{Embedding, FileEntry, PassageSink};
-use nuthatch_engine::ops::{Op, files, on};
+use nuthatch_engine::ops::{Op, files, on, records};
 use nuthatch_engine::record::Record;
-use nuthatch_engine::{EmbedderChoice, Error, Result};
+use nuthatch_engine::{EmbedderChoice, Error, FieldChange, Payload, Result};
 
 use crate::records::Inner;
 use crate::route::Route;
@@ -46,6 +46,15 @@ impl PassageSink for Elsewhere<'_> {
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
         self.ask(files::VectorsOf(ids))
+    }
+
+    fn payload_of(&self, id: &str) -> Result<Option<Payload>> {
+        let found = self.ask(records::Get { ids: vec![id.into()], vectors: false })?.pop();
+        Ok(found.flatten().map(|record| record.payload))
+    }
+
+    fn update_files(&self, paths: Vec<String>, change: &FieldChange) -> Result<u64> {
+        self.ask(files::UpdateFiles { paths, change: change.clone() })
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::collection::{Collection as LocalCollection, Deleted, PendingWrite, Upserted, WriteSet};
+use nuthatch_engine::collection::{
+    Collection as LocalCollection, Deleted, PendingWrite, RecordChange, Upserted, WriteSet,
+};
 use nuthatch_engine::database::WriteReservation;
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::files::{Add, AddOptions, AddReport, PassageSink, Shelved, staged};
 use nuthatch_engine::ops::collections::Opened;
 use nuthatch_engine::ops::{Op, files, on, records};
 use nuthatch_engine::record::Record;
-use nuthatch_engine::{EmbedderChoice, Result};
+use nuthatch_engine::{EmbedderChoice, FieldChange, Result};
 use nuthatch_vector::{Element, Metric};
 
 use crate::adding::Elsewhere;
@@ -128,6 +130,25 @@ impl Collection {
         }
     }
 
+    /// Changes fields of records by id, all in one batch; text and vectors stay. Gives how many records changed: those
+    /// that were like this already do not count, and unknown ids are passed over.
+    ///
+    /// # Errors
+    /// `Invalid` for a change that cannot be made, naming the record, and for an id that is named twice; `Exhausted` for
+    /// over 128 MiB of records; `Conflict` when other writers keep changing them. Nothing is changed then.
+    pub fn update(&self, changes: Vec<RecordChange>) -> Result<u64> {
+        self.ask(records::Update(changes))
+    }
+
+    /// Changes fields of the records whose payload passes the filter, in as many batches as that takes. Gives how many
+    /// changed.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update); batches that were written before stay.
+    pub fn update_where(&self, filter: &str, change: FieldChange) -> Result<u64> {
+        self.ask(records::UpdateWhere { filter: filter.into(), change })
+    }
+
     /// Deletes records by id; ids that are not there are passed over.
     pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<Deleted> {
         self.ask(records::Delete(strings(ids)))
@@ -199,6 +220,16 @@ impl Collection {
     /// As those of [`add_document`](Self::add_document).
     pub fn preview_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<(AddReport, String)> {
         self.with_passage_sink(|sink| staged::preview(sink, path, content, options))
+    }
+
+    /// Changes fields of all passages of the files at these paths, or below them; a file that changes keeps such fields
+    /// when it is added again. Gives how many passages changed.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update), and `Invalid` for a field that adding files sets; batches that were written
+    /// before stay.
+    pub fn update_files(&self, paths: Vec<String>, change: FieldChange) -> Result<u64> {
+        self.ask(files::UpdateFiles { paths, change })
     }
 
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.

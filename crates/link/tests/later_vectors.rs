@@ -143,6 +143,22 @@ fn a_passage_is_found_by_its_words_before_it_has_a_vector_and_the_answer_says_so
 }
 
 #[test]
+fn a_record_whose_fields_change_while_it_waits_still_gets_its_vector() {
+    let (gate, papers) = (Gate::closed(), papers(6));
+    let db = Database::in_memory(Options::default()).unwrap();
+    let docs = db.collection("docs", with(&gate)).unwrap();
+    add(&docs, papers.path(), AddOptions::default());
+    gate.has_begun();
+    let seen = FieldChange { set: [("seen".to_string(), true.into())].into(), ..FieldChange::default() };
+    assert_eq!(docs.update_where("kind = 'markdown'", seen).unwrap(), 6);
+    assert_eq!(docs.info().unwrap().pending, 6);
+    gate.let_through();
+    assert!(docs.wait_until_embedded(None).unwrap());
+    is_whole(&docs, 6);
+    assert_eq!(docs.count(Some("seen")).unwrap(), 6);
+}
+
+#[test]
 fn whoever_waits_gets_every_vector() {
     let (gate, papers) = (Gate::opened(), papers(40));
     let db = Database::in_memory(Options::default()).unwrap();

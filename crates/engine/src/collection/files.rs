@@ -2,12 +2,16 @@
 
 use std::ops::ControlFlow;
 
+use nuthatch_filter::FieldChange;
 use nuthatch_store::{Direction, Reader, Shard, Table};
 
 use crate::Result;
-use crate::collection::{Collection, Core, WriteSet};
-use crate::file_entry::{FileEntry, FileInfo};
+use crate::collection::{Collection, Core, RecordChange, WriteSet};
+use crate::file_entry::{FileEntry, FileInfo, check_fields};
 use crate::scan::until_error;
+
+/// Passages of one batch of a change.
+const PASSAGES_AT_ONCE: usize = 1_000;
 
 impl Collection {
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
@@ -23,6 +27,27 @@ impl Collection {
             self.core.apply(set, self.durability, &self.call)?;
         }
         Ok(files.len() as u64)
+    }
+}
+
+impl Collection {
+    /// Changes fields of all passages of the files at these paths, or below them. Gives how many passages changed.
+    ///
+    /// # Errors
+    /// `Invalid` for a change that cannot be made, or of a field that adding files sets. Batches before the error stay.
+    pub(crate) fn change_files(&self, paths: &[String], change: &FieldChange) -> Result<u64> {
+        change.check()?;
+        check_fields(change)?;
+        let mut changed = 0;
+        for path in paths {
+            for (path, entry) in self.core.file_entries(&self.core.shared.store, path)? {
+                let ids: Vec<String> = entry.ids(&path).collect();
+                for ids in ids.chunks(PASSAGES_AT_ONCE) {
+                    changed += self.update(&[RecordChange { ids: ids.to_vec(), change: change.clone() }])?;
+                }
+            }
+        }
+        Ok(changed)
     }
 }
 

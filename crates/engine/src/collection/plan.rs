@@ -25,7 +25,7 @@ use crate::state::change::Change;
 use crate::state::memtable::Memtable;
 use crate::state::words_of;
 use crate::tenant::Delta;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
 pub(crate) struct Planned {
@@ -61,7 +61,7 @@ impl Core {
         let settled = with_dim_of(&descriptor, &set.upserts)?;
         self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
-        keep_as_meant(&mut set, &old);
+        keep_as_meant(&mut set, &old)?;
         let mut draft = Draft::new(self, writer, settled.as_ref().unwrap_or(&descriptor), batch);
         draft.delete(&set, &old)?;
         draft.replace(&set.upserts, &old)?;
@@ -356,11 +356,16 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// Leaves out the records that were written again, or deleted, since they were read.
-fn keep_as_meant(set: &mut WriteSet, old: &HashMap<String, u64>) {
-    if let Some(meant) = set.upserts_if.take() {
-        let mut meant = meant.into_iter();
-        set.upserts.retain(|record| meant.next().is_some_and(|row| old.get(&record.id) == Some(&row)));
+/// Leaves out the records that were written again, or deleted, since they were read; or refuses all, if that is meant.
+fn keep_as_meant(set: &mut WriteSet, old: &HashMap<String, u64>) -> Result<()> {
+    let Some(meant) = set.upserts_if.take() else { return Ok(()) };
+    let (mut meant, read) = (meant.into_iter(), set.upserts.len());
+    set.upserts.retain(|record| meant.next().is_some_and(|row| old.get(&record.id) == Some(&row)));
+    match set.all_or_none && set.upserts.len() < read {
+        true => {
+            Err(Error::new(ErrorKind::Conflict, "records were written again since they were read; read them again"))
+        }
+        false => Ok(()),
     }
 }
 

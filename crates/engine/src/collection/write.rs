@@ -52,6 +52,8 @@ pub struct WriteSet {
     pub deletes_if: Option<Vec<u64>>,
     /// The rows that `upserts` replace, one each: an id that has another row by now, or none, stays as it is.
     pub upserts_if: Option<Vec<u64>>,
+    /// Nothing is written, and `Conflict` given, if one of `upserts_if` is not its record's row any more.
+    pub all_or_none: bool,
     /// Texts without vectors stay so, whether or not the collection embeds.
     pub as_given: bool,
     /// Ids of upserts whose vector may come later, if the collection embeds and the folder's holder can do so alone.

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_extract::{Document, ExtractError, Kind, Passage, PassageOptions, WalkOptions, extract, walk};
-use nuthatch_filter::{Payload, Value};
+use nuthatch_filter::{FieldChange, Payload, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::collection::{Collection, WriteSet};
-use crate::file_entry::{FileEntry, passage_id};
+use crate::file_entry::{FileEntry, OWN_FIELDS, check_fields, passage_id};
 use crate::record::Record;
 use crate::{Error, Result};
 
@@ -31,6 +31,8 @@ pub struct AddOptions<'a> {
     pub walk: WalkOptions,
     /// How large passages are.
     pub passages: PassageOptions,
+    /// What becomes of the fields of all passages of these files, also of files that are there as they are.
+    pub fields: FieldChange,
     /// Return when every vector is there, not when the words are.
     pub wait: bool,
     /// Called now and then, and at the end.
@@ -133,6 +135,10 @@ pub trait PassageSink {
     fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>>;
     /// Stored vectors of records.
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>>;
+    /// The payload of a record.
+    fn payload_of(&self, id: &str) -> Result<Option<Payload>>;
+    /// Changes fields of all passages of files at or below paths; gives how many passages changed.
+    fn update_files(&self, paths: Vec<String>, change: &FieldChange) -> Result<u64>;
     /// Makes the vectors of texts that come without one, if the collection embeds.
     fn embed_missing(&self, records: &mut [Record]) -> Result<()>;
     /// Writes passages and entries of files as one batch.
@@ -175,6 +181,15 @@ impl PassageSink for Collection {
         ids.iter().map(|id| vector(id)).collect()
     }
 
+    fn payload_of(&self, id: &str) -> Result<Option<Payload>> {
+        let found = self.core.get(self.core.live(), &[id], false)?.pop();
+        Ok(found.flatten().map(|record| record.payload))
+    }
+
+    fn update_files(&self, paths: Vec<String>, change: &FieldChange) -> Result<u64> {
+        self.change_files(&paths, change)
+    }
+
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
         self.core.embed_missing(records, &self.call)
     }
@@ -197,6 +212,8 @@ pub struct Add<'c, 'o> {
     progress: Progress,
     /// Whether vectors may come later.
     later: bool,
+    /// Files that are there as they are, whose fields are to change.
+    unchanged: Vec<String>,
     started: Instant,
 }
 
@@ -204,11 +221,12 @@ impl<'c, 'o> Add<'c, 'o> {
     /// Nothing is read yet.
     pub fn new(sink: &'c dyn PassageSink, options: AddOptions<'o>) -> Self {
         let (report, progress) = (AddReport::default(), Progress::default());
-        Self { sink, options, report, progress, later: false, started: Instant::now() }
+        Self { sink, options, report, progress, later: false, unchanged: Vec::new(), started: Instant::now() }
     }
 
     /// Adds the files at or below these paths.
     pub fn run(mut self, paths: &[PathBuf]) -> Result<AddReport> {
+        check_fields(&self.options.fields)?;
         let mut files = Vec::new();
         let mut roots = Vec::new();
         let mut seen = HashSet::new();
@@ -251,6 +269,7 @@ impl<'c, 'o> Add<'c, 'o> {
             }
         }
         self.commit(&mut pending)?;
+        self.change_unchanged()?;
         if self.options.prune && !self.report.cancelled {
             self.prune(&roots, &files.iter().map(|file| file.path.clone()).collect(), &unread)?;
         }
@@ -264,11 +283,13 @@ impl<'c, 'o> Add<'c, 'o> {
     /// One document that the caller has, under a name of the caller's.
     pub fn document(mut self, path: &str, content: &[u8]) -> Result<AddReport> {
         check_document_path(path)?;
+        check_fields(&self.options.fields)?;
         let (made_by, mut pending) = (self.made_by()?, Pending::default());
         let old = self.sink.entry(path)?;
         let now_ns = i64::try_from(Clock::system().now().as_nanosecond()).unwrap_or(i64::MAX);
         self.content(path, content, old, now_ns, &made_by, &mut pending)?;
         self.commit(&mut pending)?;
+        self.change_unchanged()?;
         self.wait_for_vectors()?;
         self.report.elapsed = self.started.elapsed();
         Ok(self.report)
@@ -300,7 +321,7 @@ impl<'c, 'o> Add<'c, 'o> {
         };
         let old = self.sink.entry(&name)?;
         if old.as_ref().is_some_and(|old| old.bytes == bytes && old.mtime_ns == mtime_ns && old.made_by == made_by) {
-            self.report.files_unchanged += 1;
+            self.note_unchanged(&name);
             return Ok(());
         }
         match std::fs::read(path) {
@@ -327,7 +348,7 @@ impl<'c, 'o> Add<'c, 'o> {
         let hash = *blake3::hash(content).as_bytes();
         if let Some(old) = old.as_ref().filter(|old| old.hash == hash && old.made_by == made_by) {
             // Touched, not changed.
-            self.report.files_unchanged += 1;
+            self.note_unchanged(name);
             let entry = FileEntry { bytes, mtime_ns, ..old.clone() };
             pending.set.files.push((name.to_string(), Some(entry.encode())));
             return Ok(());
@@ -341,6 +362,7 @@ impl<'c, 'o> Add<'c, 'o> {
         };
         self.report.warnings.extend(document.warnings.iter().map(|warning| format!("{name}: {warning}")));
         let mut records = records(name, bytes, mtime_ns, &document);
+        self.give_fields(name, old.as_ref(), &mut records)?;
         if let Some(error) = records.iter().find_map(|record| record.check().err()) {
             // One odd file (a path or a title too long to store) must not stop the others.
             self.report.skipped.push(Skipped { path: path.to_path_buf(), why: error.message, is_error: true });
@@ -387,6 +409,37 @@ impl<'c, 'o> Add<'c, 'o> {
             self.progress.passages_pending = self.report.passages_pending;
         }
         pending.set.upserts.extend(records);
+        Ok(())
+    }
+
+    fn note_unchanged(&mut self, name: &str) {
+        self.report.files_unchanged += 1;
+        if !self.options.fields.is_empty() {
+            self.unchanged.push(name.to_string());
+        }
+    }
+
+    /// The fields that are wanted for files that are there as they are.
+    fn change_unchanged(&mut self) -> Result<()> {
+        let unchanged = std::mem::take(&mut self.unchanged);
+        for paths in unchanged.chunks(COMMIT_FILES as usize) {
+            self.sink.update_files(paths.to_vec(), &self.options.fields)?;
+        }
+        Ok(())
+    }
+
+    /// Passages keep what people have told of the file, and get what is wanted.
+    fn give_fields(&self, name: &str, old: Option<&FileEntry>, records: &mut [Record]) -> Result<()> {
+        let told = match old {
+            Some(old) if !old.passages.is_empty() => self.sink.payload_of(&passage_id(name, 0))?.unwrap_or_default(),
+            _ => Payload::new(),
+        };
+        for record in records {
+            for (field, value) in told.iter().filter(|(field, _)| !OWN_FIELDS.contains(&field.as_str())) {
+                record.payload.insert(field.clone(), value.clone());
+            }
+            self.options.fields.apply(&mut record.payload)?;
+        }
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nuthatch_filter::{FieldChange, Payload};
+
 use crate::collection::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 use crate::file_entry::changed_meanwhile;
 use crate::files::{Add, AddOptions, AddReport, Embedding, FileEntry, PassageSink};
@@ -121,6 +123,17 @@ impl PassageSink for Staging<'_> {
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
         self.sink.vectors(ids)
+    }
+
+    fn payload_of(&self, id: &str) -> Result<Option<Payload>> {
+        self.sink.payload_of(id)
+    }
+
+    fn update_files(&self, _: Vec<String>, _: &FieldChange) -> Result<u64> {
+        Err(Error::invalid(
+            "a batch gives tags and fields only to files that it adds or that have changed; \
+            for files that are there as they are, use update_files outside of the batch",
+        ))
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {

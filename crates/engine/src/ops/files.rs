@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nuthatch_filter::FieldChange;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -39,6 +40,30 @@ impl Op for RemoveFiles {
     fn run(self, view: &View<'_>) -> Result<u64> {
         let collection = view.collection()?;
         Ok(collection.call.before().files + collection.remove_files(&self.0)?)
+    }
+}
+
+/// Changes fields of all passages of the files at or below some paths, in as many batches as that takes.
+#[derive(Serialize, Deserialize)]
+pub struct UpdateFiles {
+    /// Files and folders.
+    pub paths: Vec<String>,
+    /// What becomes of the passages' fields.
+    #[serde(with = "crate::codec::change")]
+    pub change: FieldChange,
+}
+
+impl Op for UpdateFiles {
+    type On = on::Records;
+    /// How many passages changed.
+    type Answer = u64;
+    const NAME: &'static str = "files.update";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let collection = view.collection()?;
+        Ok(collection.call.before().replaced + PassageSink::update_files(collection, self.paths, &self.change)?)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use nuthatch_filter::FieldChange;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::call::Outcome;
-use crate::collection::{CollectionInfo, Deleted, FieldValues, Page, Scan, Upserted};
+use crate::collection::{CollectionInfo, Deleted, FieldValues, Page, RecordChange, Scan, Upserted};
 use crate::database::Database;
 use crate::ops::{Op, Records, Repeat, Scope, View, on};
 use crate::record::{Record, StoredRecord};
@@ -115,6 +116,52 @@ impl Op for Upsert {
 
     fn again(self, _: &Database, Outcome { inserted, replaced, .. }: Outcome) -> Result<Upserted> {
         Ok(Upserted { inserted, replaced })
+    }
+}
+
+/// Changes fields of records by id; unknown ones are passed over.
+#[derive(Serialize, Deserialize)]
+pub struct Update(pub Vec<RecordChange>);
+
+impl Op for Update {
+    type On = on::Records;
+    /// How many records changed.
+    type Answer = u64;
+    const NAME: &'static str = "records.update";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        view.collection()?.update(&self.0)
+    }
+
+    fn again(self, _: &Database, Outcome { replaced, .. }: Outcome) -> Result<u64> {
+        Ok(replaced)
+    }
+}
+
+/// Changes fields of the records that pass a condition, in as many batches as that takes.
+#[derive(Serialize, Deserialize)]
+pub struct UpdateWhere {
+    /// A condition in the `where` language.
+    pub filter: String,
+    /// What becomes of the records' fields.
+    #[serde(with = "crate::codec::change")]
+    pub change: FieldChange,
+}
+
+impl Op for UpdateWhere {
+    type On = on::Records;
+    /// How many records changed.
+    type Answer = u64;
+    const NAME: &'static str = "records.update_where";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let collection = view.collection()?;
+        let updated = collection.update_where(&self.filter, &self.change)?;
+        Ok(collection.call.before().replaced + updated)
     }
 }
 
