@@ -10,6 +10,7 @@
 mod accuracy;
 mod answer;
 pub mod caches;
+mod change;
 mod fields;
 mod names;
 pub mod operations;
@@ -19,6 +20,7 @@ mod vector;
 
 pub use accuracy::accuracy;
 pub use answer::{Answer, Hit, Leg, Legs, Pending, Shown};
+pub use change::{FieldChange, RecordChange};
 pub use fields::{Field, Takes, fields};
 pub use names::{FUSIONS, FusionName, MODES, ModeName, Part};
 pub use record::{Record, StoredRecord};

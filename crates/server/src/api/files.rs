@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use nuthatch_dialect::FieldChange;
 use nuthatch_link::{AddOptions, AddReport, Error, FileInfo, PassageOptions, Result as EngineResult, format_datetime};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::durable::Durable;
+use crate::api::durable::{Durable, Durably};
 use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::Writing;
-use crate::extract::{Parameters, Raw, Segments};
+use crate::extract::{Json, Parameters, Raw, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
-    OpenApiRouter::new().routes(routes!(list, add, remove)).routes(routes!(preview))
+    OpenApiRouter::new().routes(routes!(list, add, remove, update)).routes(routes!(preview))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -33,6 +34,8 @@ struct Adding {
     passage_chars: Option<usize>,
     /// Characters that a passage repeats from the end of the previous one.
     overlap_chars: Option<usize>,
+    /// What becomes of the fields of the file's passages, also if the file is unchanged: a `FieldChange` as JSON.
+    change: Option<String>,
     /// What an answered write survives.
     #[serde(default)]
     durability: Durable,
@@ -123,6 +126,24 @@ struct File {
     revision: String,
 }
 
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UpdateFiles)]
+struct Update {
+    /// Files and folders of the collection.
+    #[schema(min_items = 1)]
+    paths: Vec<String>,
+    /// What becomes of the fields of all their passages.
+    change: FieldChange,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = UpdatedFiles)]
+struct Updated {
+    /// Passages that the change made others.
+    updated: u64,
+}
+
 #[derive(Serialize, ToSchema)]
 struct Removed {
     /// Removed files, with their passages.
@@ -169,10 +190,16 @@ async fn add(
         .run(move |database| {
             let _held = held;
             let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
-            collection.add_document(&how.path, &bytes, splitting(how.passage_chars, how.overlap_chars))
+            let fields = how.change.as_deref().map_or(Ok(FieldChange::default()), change_of)?.into_engine()?;
+            let options = splitting(how.passage_chars, how.overlap_chars);
+            collection.add_document(&how.path, &bytes, AddOptions { fields, ..options })
         })
         .await?;
     added(report).map(|added| reply::json(&added))
+}
+
+fn change_of(json: &str) -> EngineResult<FieldChange> {
+    serde_json::from_str(json).map_err(|error| Error::invalid(format!("change={json}: {error}")))
 }
 
 /// How a file is split into passages.
@@ -262,4 +289,25 @@ async fn remove(
         collection.remove_files(&how.path)
     });
     Ok(reply::json(&Removed { removed: removed.await? }))
+}
+
+/// Changes fields of all passages of files, or of the files in folders. A file that changes keeps these fields when it
+/// is added again.
+#[utoipa::path(patch, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
+    params(("collection" = String, Path), Durably), request_body = Update, responses((status = 200, description = "The number of changed passages", body = Updated)))]
+async fn update(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<Update>,
+) -> Result<Response, Problem> {
+    let updated = caller
+        .run(move |database| {
+            let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+            let updated = collection.update_files(value.paths, value.change.into_engine()?);
+            drop(held);
+            updated
+        })
+        .await?;
+    Ok(reply::json(&Updated { updated }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_dialect::{Record, StoredRecord, VectorFormat};
+use nuthatch_dialect::{FieldChange, Record, RecordChange, StoredRecord, VectorFormat};
 use nuthatch_link::{Error, Result as EngineResult, Scan, StoredRecord as EngineStored, What};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -22,7 +22,7 @@ const PAGE_DEFAULT: usize = 100;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
-        .routes(routes!(upsert, scan))
+        .routes(routes!(upsert, scan, update))
         .routes(routes!(get_one, delete_one))
         .routes(routes!(get))
         .routes(routes!(delete))
@@ -68,6 +68,26 @@ struct Get {
 struct Got {
     /// In the order of the ids; null for missing records.
     records: Vec<Option<StoredRecord>>,
+}
+
+/// What to change: either `changes`, which are one batch, or `where` with `change`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UpdateRecords)]
+struct Update {
+    /// Changes of records by id.
+    changes: Option<Vec<RecordChange>>,
+    /// Change the records whose payload matches this condition.
+    #[serde(rename = "where")]
+    filter: Option<String>,
+    /// What becomes of these.
+    change: Option<FieldChange>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Updated {
+    /// Records that the change made others.
+    updated: u64,
 }
 
 /// Which records: exactly one of the three.
@@ -161,6 +181,35 @@ async fn upsert(
         })
         .await?;
     Ok(reply::json(&Upserted { inserted: done.inserted, replaced: done.replaced }))
+}
+
+/// Changes fields of records; their texts and vectors stay. Changes by id are atomic; a change by condition is made in
+/// batches.
+#[utoipa::path(patch, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["write"])),
+    params(("collection" = String, Path), Durably), request_body = Update, responses((status = 200, description = "The number of changed records", body = Updated)))]
+async fn update(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<Update>,
+) -> Result<Response, Problem> {
+    let updated = caller
+        .run(move |database| {
+            let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+            let updated = match value {
+                Update { changes: Some(changes), filter: None, change: None } => {
+                    collection.update(changes.into_iter().map(RecordChange::into_engine).collect::<EngineResult<_>>()?)
+                }
+                Update { changes: None, filter: Some(filter), change: Some(change) } => {
+                    collection.update_where(&filter, change.into_engine()?)
+                }
+                _ => Err(Error::invalid("an update takes either `changes`, or `where` with `change`")),
+            };
+            drop(held);
+            updated
+        })
+        .await?;
+    Ok(reply::json(&Updated { updated }))
 }
 
 /// Lists records page by page.
