@@ -40,6 +40,7 @@ EVERYWHERE = {
     "test_tenants",
     "test_transactions",
     "test_trees",
+    "test_updates",
     "test_ways_of_searching",
 }
 

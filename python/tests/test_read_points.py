@@ -10,6 +10,9 @@ from nuthatch import aio, aio_graph, aio_kv, aio_transactions, aio_tree, graph, 
 #: What changes something, or waits for what changes.
 WRITES = {
     "upsert": "writes",
+    "update": "writes",
+    "update_many": "writes",
+    "update_files": "writes",
     "delete": "writes",
     "delete_prefix": "writes",
     "remove_files": "writes",

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use nuthatch_link::{AddOptions, AddReport, Error, PassageOptions, Progress, Result, WalkOptions};
+use nuthatch_link::{AddOptions, AddReport, Error, FieldChange, PassageOptions, Progress, Result, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::changes::ChangeParts;
 use crate::error::{take_raised, to_python};
 
 /// How often a waiting thread asks Python whether a signal came.
@@ -58,6 +59,7 @@ pub struct AddArguments<'py> {
     target_chars: Option<usize>,
     overlap_chars: Option<usize>,
     wait: bool,
+    fields: Option<ChangeParts<'py>>,
     pub durability: Option<String>,
     on_progress: Option<Bound<'py, PyAny>>,
     cancel: Option<Bound<'py, CancelFlag>>,
@@ -81,6 +83,7 @@ pub fn add<'py>(
         target_chars: arguments.target_chars.unwrap_or(passages.target_chars),
         overlap_chars: arguments.overlap_chars.unwrap_or(passages.overlap_chars),
     };
+    let fields = arguments.fields.map_or(Ok(FieldChange::default()), |parts| parts.change())?;
     let (sender, mut progress) = channel::<Progress>();
     let (paths, prune, wait) = (arguments.paths, arguments.prune, arguments.wait);
     std::thread::scope(|scope| {
@@ -88,7 +91,8 @@ pub fn add<'py>(
         let worker = scope.spawn(move || {
             // Nobody listens any more once the callback has failed.
             let mut tell = |progress: &Progress| drop(sender.send(progress.clone()));
-            let options = AddOptions { prune, walk, passages, wait, on_progress: Some(&mut tell), cancel: Some(stop) };
+            let options =
+                AddOptions { prune, walk, passages, fields, wait, on_progress: Some(&mut tell), cancel: Some(stop) };
             (work(&paths, options), take_raised())
         });
         let heard = listen(py, &mut progress, arguments.on_progress.as_ref());

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::adding::{self, AddArguments, SIGNALS_EVERY};
 use crate::asking;
+use crate::changes::{ChangeParts, record_changes};
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
 use crate::keyspace;
@@ -98,6 +99,38 @@ impl Collection {
     ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
         let collection = self.get(py)?;
         records::all_parts(py, engine(py, || collection.get(&ids, vectors))?)
+    }
+
+    fn update(
+        &self,
+        py: Python<'_>,
+        changes: Vec<(Vec<String>, ChangeParts<'_>)>,
+        durability: Option<&str>,
+    ) -> PyResult<u64> {
+        let (collection, changes) = (self.write(py, durability)?, record_changes(changes)?);
+        engine(py, || collection.update(changes))
+    }
+
+    fn update_where(
+        &self,
+        py: Python<'_>,
+        condition: String,
+        change: ChangeParts<'_>,
+        durability: Option<&str>,
+    ) -> PyResult<u64> {
+        let (collection, change) = (self.write(py, durability)?, change.change()?);
+        engine(py, || collection.update_where(&condition, change))
+    }
+
+    fn update_files(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        change: ChangeParts<'_>,
+        durability: Option<&str>,
+    ) -> PyResult<u64> {
+        let (collection, change) = (self.write(py, durability)?, change.change()?);
+        engine(py, || collection.update_files(paths, change))
     }
 
     fn delete(&self, py: Python<'_>, ids: Vec<String>, durability: Option<&str>) -> PyResult<u64> {

@@ -15,6 +15,7 @@ mod adding;
 mod asking;
 mod backup;
 mod cache;
+mod changes;
 mod collection;
 mod database;
 mod embedder;
@@ -49,6 +50,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(backup::delete_backups, module)?)?;
     module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
     module.add_function(wrap_pyfunction!(remote::records_json, module)?)?;
+    module.add_function(wrap_pyfunction!(changes::change_json, module)?)?;
+    module.add_function(wrap_pyfunction!(changes::changes_json, module)?)?;
     module.add_function(wrap_pyfunction!(remote::records_apart, module)?)?;
     module.add_function(wrap_pyfunction!(remote::check_puts, module)?)?;
     module.add_function(wrap_pyfunction!(remote::check_keys, module)?)?;

@@ -34,7 +34,7 @@ fn body<'py>(py: Python<'py>, asked: dialect::Search, timeout_seconds: Option<f6
     json(py, &body)
 }
 
-fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<'py, PyBytes>> {
+pub fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<'py, PyBytes>> {
     let written = py.detach(|| serde_json::to_vec(body));
     Ok(PyBytes::new(py, &written.map_err(|error| invalid(py, error.to_string()))?))
 }

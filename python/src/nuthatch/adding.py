@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict
 
-from . import arguments, reports
+from . import arguments, changes, reports
 from .arguments import Durability, StrPath
 from .reports import Progress
 
@@ -25,6 +25,8 @@ class AddOptions(TypedDict, total=False):
     passage_chars: int | None
     overlap_chars: int | None
     wait: bool
+    tags: str | Iterable[str]
+    payload: changes.Fields | None
 
 
 def as_given(
@@ -45,6 +47,7 @@ def as_given(
         "target_chars": arguments.optional_whole("passage_chars", options.get("passage_chars")),
         "overlap_chars": arguments.optional_whole("overlap_chars", options.get("overlap_chars")),
         "wait": bool(options.get("wait", False)),
+        "fields": changes.of_file(options.get("tags", ()), options.get("payload")),
         "durability": arguments.durability(durability),
         "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
         "cancel": cancel,

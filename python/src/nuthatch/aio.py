@@ -23,6 +23,7 @@ from .aio_tree import AsyncTree
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
 from .cache import CacheMode, Judge
+from .changes import Fields
 from .collection import Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
@@ -281,6 +282,8 @@ class AsyncDatabase(AsyncTenants):
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
         wait: bool = False,
+        tags: str | Iterable[str] = (),
+        payload: Fields | None = None,
         durability: Durability | None = None,
     ) -> AddReport:
         """As ``Database.add``. The event loop calls ``on_progress``; cancelling the task stops
@@ -307,6 +310,8 @@ class AsyncDatabase(AsyncTenants):
             passage_chars=passage_chars,
             overlap_chars=overlap_chars,
             wait=wait,
+            tags=tags,
+            payload=payload,
         )
         return await cancellable(lambda cancel: self.sync._add(cancel, paths, into, options, durability))
 
@@ -438,6 +443,48 @@ class AsyncCollection(AsyncCollectionReads):
     ) -> int:
         """As ``Collection.delete``."""
         return await in_thread(self.sync.delete, ids, where=where, prefix=prefix, durability=durability)
+
+    async def update(
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        set: Fields | None = None,
+        add: Fields | None = None,
+        remove: Fields | None = None,
+        unset: str | Iterable[str] = (),
+        durability: Durability | None = None,
+    ) -> int:
+        """As ``Collection.update``."""
+        return await in_thread(
+            self.sync.update,
+            ids,
+            where=where,
+            set=set,
+            add=add,
+            remove=remove,
+            unset=unset,
+            durability=durability,
+        )
+
+    async def update_many(self, updates: Iterable[Mapping[str, Any]], *, durability: Durability | None = None) -> int:
+        """As ``Collection.update_many``."""
+        return await in_thread(self.sync.update_many, updates, durability=durability)
+
+    async def update_files(
+        self,
+        paths: StrPath | Iterable[StrPath],
+        *,
+        set: Fields | None = None,
+        add: Fields | None = None,
+        remove: Fields | None = None,
+        unset: str | Iterable[str] = (),
+        durability: Durability | None = None,
+    ) -> int:
+        """As ``Collection.update_files``."""
+        return await in_thread(
+            self.sync.update_files, paths, set=set, add=add, remove=remove, unset=unset, durability=durability
+        )
 
     async def remove_files(self, path: StrPath) -> int:
         """As ``Collection.remove_files``."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import arguments, batch
+from . import arguments, batch, changes
 from .arguments import Durability
+from .changes import Fields
 from .collection_reads import CollectionReads
 from .errors import InvalidError, NuthatchError
 from .records import Record, Upserted
@@ -111,6 +113,82 @@ class Collection(CollectionReads):
         if prefix is not None:
             return self._core.delete_prefix(arguments.text("prefix", prefix), arguments.durability(durability))
         return self._core.delete(arguments.ids(ids), arguments.durability(durability))
+
+    def update(
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        set: Fields | None = None,
+        add: Fields | None = None,
+        remove: Fields | None = None,
+        unset: str | Iterable[str] = (),
+        durability: Durability | None = None,
+    ) -> int:
+        """Changes fields of payloads by ids (unknown ones are ignored) or by a filter, and returns
+        the number of records that changed. Texts, vectors and other fields stay.
+
+        ``set`` gives fields new values, and ``unset`` removes fields. ``add`` appends to lists the
+        values that they lack; ``remove`` takes values out of lists. A path such as "meta.author"
+        leads into a dict. No change that another writer makes at the same time is lost. Changes by
+        ids are atomic; a change by a filter is made in batches.
+
+        Raises InvalidError, naming the record and the field, for a path through a value that is no
+        dict, and for values to add to something that is no list; then it has changed nothing.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert([{"id": "a", "text": "one", "payload": {"n": 1}}, {"id": "b", "payload": {"n": 2}}])
+        ...     notes.update("a", set={"state": "read"}, add={"tags": ["urgent"]}), notes.update(where="n > 0", unset="n")
+        ...     notes.get("a").payload
+        (1, 2)
+        {'state': 'read', 'tags': ['urgent']}
+        """
+        change = changes.change(set, add, remove, unset)
+        if (ids is None) == (where is None):
+            raise InvalidError("update takes ids or where, one of them")
+        if where is not None:
+            return self._core.update_where(arguments.text("where", where), change, arguments.durability(durability))
+        return self._core.update([(arguments.ids(ids), change)], arguments.durability(durability))
+
+    def update_many(self, updates: Iterable[Mapping[str, Any]], *, durability: Durability | None = None) -> int:
+        """Makes different changes of many records in one atomic batch, and returns the number of
+        records that changed.
+
+        Each is a dict with ``id`` or ``ids``, and any of ``set``, ``add``, ``remove`` and
+        ``unset`` as ``update`` takes them.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert(ids=["a", "b"], texts=["one", "two"])
+        ...     notes.update_many([{"id": "a", "set": {"n": 1}}, {"id": "b", "set": {"n": 2}}])
+        2
+        """
+        return self._core.update(changes.several(updates), arguments.durability(durability))
+
+    def update_files(
+        self,
+        paths: arguments.StrPath | Iterable[arguments.StrPath],
+        *,
+        set: Fields | None = None,
+        add: Fields | None = None,
+        remove: Fields | None = None,
+        unset: str | Iterable[str] = (),
+        durability: Durability | None = None,
+    ) -> int:
+        """Changes fields of all passages of files, or of the files below folders, and returns the
+        number of passages that changed. A file keeps these fields when it changes and is added
+        again.
+
+        Fields are named as in ``update``. Those that ``Database.add`` makes of a file, such as
+        "path" and "page", cannot be changed.
+        """
+        several = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+        stored = [self._file_path("paths", path) for path in several]
+        change = changes.change(set, add, remove, unset)
+        return self._core.update_files(stored, change, arguments.durability(durability))
 
     def __len__(self) -> int:
         return self.count()

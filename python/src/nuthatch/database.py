@@ -14,6 +14,7 @@ from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
 from .cache import Cache, CacheMode, Judge, settings
+from .changes import Fields
 from .collection import Collection
 from .cores import OverHttp
 from .embedders import EmbedderLike, resolve
@@ -422,6 +423,8 @@ class Database(Tenants):
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
         wait: bool = False,
+        tags: str | Iterable[str] = (),
+        payload: Fields | None = None,
         durability: Durability | None = None,
     ) -> AddReport:
         """Adds files and folders: reads new and changed files, splits them into passages, and
@@ -438,6 +441,10 @@ class Database(Tenants):
         files are listed in ``AddReport.skipped``. ``prune`` removes files that no longer exist.
         ``collection`` is a name (created when missing) or a collection. ``on_progress`` is called
         after each batch.
+
+        All passages of these files get ``tags`` (in the list "tags") and the fields of
+        ``payload``, also those of unchanged files. A file keeps them when it changes:
+        ``Collection.update_files`` takes them away.
 
         You may interrupt it (Ctrl-C) and run it again: stored files stay, and the rest follows.
 
@@ -459,6 +466,8 @@ class Database(Tenants):
             passage_chars=passage_chars,
             overlap_chars=overlap_chars,
             wait=wait,
+            tags=tags,
+            payload=payload,
         )
         return self._add(None, paths, collection, options, durability)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from .reads import RecordReads
 
 if TYPE_CHECKING:
     from ..batch import Columns
+    from ..changes import ChangeParts
 
 #: As long as the server waits at a time.
 _WAIT_SECONDS = 5.0
@@ -29,6 +31,22 @@ class Collection(RecordReads):
         body = b'{"records":' + _core.records_json(columns) + b"}"
         done = self._caller.write("POST", self._write("records", durability), body)
         return done["inserted"], done["replaced"]
+
+    def update(self, changes: list[tuple[list[str], ChangeParts]], durability: str | None) -> int:
+        return self._update(b'{"changes":' + _core.changes_json(changes) + b"}", durability)
+
+    def update_where(self, condition: str, change: ChangeParts, durability: str | None) -> int:
+        where = json.dumps(condition).encode()
+        return self._update(b'{"where":' + where + b',"change":' + _core.change_json(change) + b"}", durability)
+
+    def update_files(self, paths: list[str], change: ChangeParts, durability: str | None) -> int:
+        body = b'{"paths":' + json.dumps(paths).encode() + b',"change":' + _core.change_json(change) + b"}"
+        updated: int = self._caller.write("PATCH", self._write("files", durability), body)["updated"]
+        return updated
+
+    def _update(self, body: bytes, durability: str | None) -> int:
+        updated: int = self._caller.write("PATCH", self._write("records", durability), body)["updated"]
+        return updated
 
     def delete(self, ids: list[str], durability: str | None) -> int:
         return self._delete({"ids": ids}, durability)

@@ -161,11 +161,13 @@ class _AtOnce(Sending):
         self._durability = checked(arguments["durability"])
 
     def take(self, name: str, content: bytes) -> dict[str, Any]:
+        fields = self._arguments["fields"]
         place = address(
             *("collections", self._collection, "files"),
             path=name,
             passage_chars=self._arguments["target_chars"],
             overlap_chars=self._arguments["overlap_chars"],
+            change=None if fields is None else _core.change_json(fields).decode(),
             durability=self._durability,
         )
         try:
