@@ -200,6 +200,8 @@ pub enum Command {
     Ls(commands::ls::Ls),
     /// Remove files, records or a collection
     Rm(commands::rm::Rm),
+    /// Change tags and fields of files and records
+    Tag(commands::tag::Tag),
     /// Keys and values: get, put, scan and more
     Kv(commands::kv::Kv),
     /// Graphs of typed nodes and edges: put, neighbors, traverse and more

@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nuthatch_link::{AddOptions, AddReport, Database, Error, ProcessMemory, TreeSnapshot, WalkOptions};
+use nuthatch_link::{AddOptions, AddReport, Database, Error, ProcessMemory, TreeSnapshot, Value, WalkOptions};
 use nuthatch_worktree::{AddOptions as StoreOptions, Added, Walk, add as store};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
-use crate::commands::embed;
+use crate::commands::{embed, tag};
 use crate::durability::DurabilityArgs;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
@@ -50,6 +50,12 @@ pub struct Add {
     /// Leave no process behind that makes the vectors; `nuthatch embed` does
     #[arg(long, conflicts_with = "wait")]
     no_embed: bool,
+    /// Give all passages of these files this tag, also those of unchanged files; may be repeated
+    #[arg(long, value_name = "TAG", conflicts_with = "no_passages")]
+    tag: Vec<String>,
+    /// Set a field of all passages of these files: JSON values, or text; may be repeated
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = tag::field, conflicts_with = "no_passages")]
+    meta: Vec<(String, Value)>,
     /// Also keep the files themselves, bit for bit, in this tree: one folder, which the tree then
     /// equals, or single files. Files of any size and type, and links
     #[arg(long, value_name = "NAME")]
@@ -128,6 +134,7 @@ impl Add {
             AddOptions {
                 prune: self.prune,
                 wait: self.wait,
+                fields: tag::change(&self.tag, &self.meta),
                 walk,
                 on_progress: Some(&mut show),
                 cancel: Some(cancel),

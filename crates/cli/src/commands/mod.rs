@@ -32,6 +32,7 @@ pub mod search;
 pub mod serve;
 pub mod snapshot;
 pub mod stats;
+pub mod tag;
 pub mod tenant;
 pub mod tree;
 
@@ -58,6 +59,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Cache(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
+        Command::Tag(args) => args.run(globals, out),
         Command::Tenant(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
         Command::Embed(args) => args.run(globals, out),
