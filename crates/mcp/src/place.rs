@@ -1,6 +1,6 @@
 //! Collections as a call names them: one, or all that there are.
 
-use nuthatch_link::{Collection, CollectionOptions, Database, EmbedderChoice, Error, Result};
+use nuthatch_link::{Collection, CollectionOptions, Database, EmbedderChoice, Error, Files, Result};
 
 /// Collections that one call looks through when it names none.
 pub const COLLECTIONS_MAX: usize = 32;
@@ -28,6 +28,24 @@ pub fn existing_or_new(database: &Database, name: &str, embedder: &EmbedderChoic
 
 fn options(embedder: &EmbedderChoice) -> CollectionOptions {
     CollectionOptions { embedder: embedder.clone(), ..CollectionOptions::default() }
+}
+
+/// The files of the tree of that name, or of the only one.
+///
+/// # Errors
+/// `NotFound`, with the names that there are; `Invalid` when none is named and there are several.
+pub fn tree(database: &Database, name: Option<&str>) -> Result<Files> {
+    let name = match name {
+        Some(name) => name.to_string(),
+        None => match &mut database.tree_names()?[..] {
+            [only] => std::mem::take(only),
+            [] => return Err(Error::not_found("there is no tree; `nuthatch add FOLDER --tree NAME` makes one")),
+            several => {
+                return Err(Error::invalid(format!("there are several trees; name one: {}", several.join(", "))));
+            }
+        },
+    };
+    Ok((*database.existing_tree(&name)?).clone())
 }
 
 /// The collections that a call means.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use nuthatch_link::{Collection, Error, Result as EngineResult, StoredRecord, Value, What};
+use nuthatch_link::{Collection, Error, Files, Result as EngineResult, StoredRecord, Value, What};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,8 @@ use crate::place;
 use crate::refusal::Refusal;
 use crate::sources::Sources;
 use crate::tools::cursor::{Cursors, no_cursor};
-use crate::tools::{Answer, Does, Parsed, shown};
+use crate::tools::tree_file::{Asked, FileText};
+use crate::tools::{Answer, Does, Parsed, shown, tree_file};
 
 pub const NAME: &str = "get";
 
@@ -28,8 +29,14 @@ pub struct Getting {
     /// As `search` and `list` show them, 100 at most.
     #[serde(default)]
     ids: Vec<String>,
-    /// Instead of ids: a file, as `list` shows it, to read all its passages.
+    /// Instead of ids: a file, as `list` shows it, to read all its passages; with `tree`, a file of that tree.
     path: Option<String>,
+    /// A tree.
+    tree: Option<String>,
+    /// Of a tree: as of a snapshot, a version or a time.
+    as_of: Option<String>,
+    /// Of a tree: the changes since then, as a patch; `path` may be a folder.
+    diff: Option<String>,
     /// Begin at this line of the file.
     from_line: Option<u32>,
     /// Where; left out, wherever it is found.
@@ -43,7 +50,11 @@ pub struct Getting {
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct GetAnswer {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     records: Vec<HitView>,
+    /// Of a tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<FileText>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -64,7 +75,7 @@ pub fn tool() -> Tool {
         NAME,
         "Read passages, notes or a file",
         "Use when a hit of `search` is cut, when you need what stands around it (give its `path` and `from_line`), or when you know ids. Reads \
-         passages and notes whole, or a file passage by passage.",
+         passages and notes whole, a file passage by passage, or a file of a tree as it is, as it was, or what changed in it.",
         Does::Reads,
     )
 }
@@ -77,6 +88,12 @@ pub async fn call<A: Access>(
     let (arguments, embedder, folders) = (arguments?, settings.embedder.clone(), settings.folders.clone());
     access
         .run(move |database| {
+            if let Some(tree) = &arguments.tree {
+                return of_tree(&place::tree(database, Some(tree))?, &arguments);
+            }
+            if arguments.as_of.is_some() || arguments.diff.is_some() {
+                return Err(Error::invalid("`as_of` and `diff` are about a file of a tree; name the `tree`"));
+            }
             let collections = place::meant(database, arguments.collection.as_deref(), &embedder)?;
             let cursors = arguments.cursors();
             let start = cursors.place(arguments.cursor.as_deref())?.map_or(Ok(Start::default()), Start::parse)?;
@@ -91,6 +108,25 @@ pub async fn call<A: Access>(
             }
         })
         .await
+}
+
+fn of_tree(files: &Files, arguments: &Getting) -> EngineResult<GetAnswer> {
+    let Some(path) = arguments.path.as_deref().filter(|_| arguments.ids.is_empty() && arguments.collection.is_none())
+    else {
+        return Err(Error::invalid("of a tree, give `path`, and neither ids nor a collection"));
+    };
+    let asked = Asked {
+        path: path.trim_matches('/'),
+        as_of: arguments.as_of.as_deref(),
+        diff: arguments.diff.as_deref(),
+        from_line: arguments.from_line,
+        max_tokens: arguments.max_tokens,
+    };
+    let (file, cursor) = match asked.diff {
+        Some(since) => (tree_file::diff(files, &asked, since)?, None),
+        None => tree_file::read(files, &asked, &arguments.cursors(), arguments.cursor.as_deref())?,
+    };
+    Ok(GetAnswer { file: Some(file), cursor, ..GetAnswer::default() })
 }
 
 fn of_ids(collections: &[Collection], start: Start, arguments: &Getting, cursors: &Cursors) -> EngineResult<GetAnswer> {
@@ -231,6 +267,7 @@ impl Getting {
     fn cursors(&self) -> Cursors {
         let line = self.from_line.map(|line| line.to_string());
         let mut given = vec![self.path.as_deref(), line.as_deref(), self.collection.as_deref()];
+        given.extend([self.tree.as_deref(), self.as_of.as_deref(), self.diff.as_deref()]);
         given.extend(self.ids.iter().map(|id| Some(&**id)));
         Cursors::of(NAME, &given)
     }
@@ -253,6 +290,7 @@ impl Answer for GetAnswer {
     fn text(&self) -> String {
         let missing = self.missing.iter().map(|id| format!("there is no record {id}")).collect::<Vec<_>>();
         let records = self.records.iter().enumerate().map(|(at, record)| record.shown(at + 1));
-        shown(records, self.cursor.as_deref(), &missing)
+        let file = self.file.as_ref().map(FileText::shown);
+        shown(records.chain(file), self.cursor.as_deref(), &missing)
     }
 }

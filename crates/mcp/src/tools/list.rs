@@ -1,6 +1,8 @@
 //! `list`: what there is: collections with their fields, the files of one, or its records.
 
-use nuthatch_link::{Collection, CollectionInfo, Error, FileInfo, Result as EngineResult, Scan, format_datetime};
+use nuthatch_link::{
+    Collection, CollectionInfo, Database, Error, FileInfo, Files, Result as EngineResult, Scan, format_datetime,
+};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,10 +14,12 @@ use crate::place;
 use crate::refusal::Refusal;
 use crate::sources::Sources;
 use crate::tools::cursor::Cursors;
-use crate::tools::{Answer, Does, Parsed, shown};
+use crate::tools::tree_listing::{Asked, ListedTree, Of, TreeLine};
+use crate::tools::{Answer, Does, Parsed, shown, tree_listing};
 
 pub const NAME: &str = "list";
 
+const EMPTY: &str = "the memory is empty";
 /// Records that are read at a time.
 const RECORDS_AT_ONCE: usize = 50;
 /// Of a record's text only so much is shown.
@@ -26,10 +30,17 @@ const TEXT_BYTES_MAX: usize = 200;
 pub struct Listing {
     /// Left out: all collections, with their fields.
     collection: Option<String>,
-    /// What of the collection: files (the default), or records with the beginnings of their texts.
+    /// Instead of a collection: a tree.
+    tree: Option<String>,
+    /// Of a collection: files (the default), or records with the beginnings of their texts. Of a tree: files (the default),
+    /// versions of a path, snapshots, or changes.
     what: Option<What>,
     /// Only the file, or files below the folder, of this path.
     path: Option<String>,
+    /// The tree as of a snapshot, a version or a time.
+    as_of: Option<String>,
+    /// Changes since then, likewise.
+    since: Option<String>,
     /// Only records whose fields pass, for example `topic = 'deploy'`.
     #[serde(rename = "where")]
     condition: Option<String>,
@@ -45,12 +56,20 @@ pub struct Listing {
 enum What {
     Files,
     Records,
+    Versions,
+    Snapshots,
+    Changes,
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ListAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collections: Vec<Listed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    trees: Vec<ListedTree>,
+    /// Of a tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    entries: Vec<TreeLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<File>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,7 +114,7 @@ pub fn tool() -> Tool {
     super::tool::<Listing, ListAnswer>(
         NAME,
         "See what is in the memory",
-        "Use when you need to know which collections, fields, files or notes there are: before writing a `where`, before forgetting, or when the \
+        "Use when you need to know which collections, fields, files, notes or trees there are, or what changed in a tree: before writing a `where`, before forgetting, or when the \
          user asks what is remembered.",
         Does::Reads,
     )
@@ -109,11 +128,21 @@ pub async fn call<A: Access>(
     let (arguments, embedder) = (arguments?, settings.embedder.clone());
     access
         .run(move |database| {
+            if let Some(tree) = &arguments.tree {
+                return of_tree(&place::tree(database, Some(tree))?, &arguments);
+            }
+            if arguments.as_of.is_some() || arguments.since.is_some() {
+                return Err(Error::invalid("`as_of` and `since` are about a tree; name it"));
+            }
             let Some(name) = &arguments.collection else {
                 if arguments.what.is_some() || arguments.path.is_some() || arguments.condition.is_some() {
                     return Err(Error::invalid("`what`, `path` and `where` are about one collection; name it"));
                 }
-                return collections(database.collections()?, &arguments);
+                let mut answer = collections(database.collections()?, &arguments)?;
+                if arguments.cursor.is_none() {
+                    add_trees(database, &mut answer)?;
+                }
+                return Ok(answer);
             };
             let collection = place::existing(database, name, &embedder)?;
             match arguments.what.unwrap_or(if arguments.condition.is_some() { What::Records } else { What::Files }) {
@@ -125,6 +154,9 @@ pub async fn call<A: Access>(
                     Err(Error::invalid("records of a file: `get` with its `path`, or `where` with path = '…'"))
                 }
                 What::Records => records(&collection, &arguments),
+                What::Versions | What::Snapshots | What::Changes => {
+                    Err(Error::invalid("versions, snapshots and changes are of a tree; name the `tree`"))
+                }
             }
         })
         .await
@@ -134,7 +166,7 @@ fn collections(infos: Vec<CollectionInfo>, arguments: &Listing) -> EngineResult<
     let mut budget = Budget::of(arguments.max_tokens)?;
     let mut answer = ListAnswer::default();
     if infos.is_empty() {
-        answer.notes.push("the memory is empty".into());
+        answer.notes.push(EMPTY.into());
     }
     let cursors = arguments.cursors();
     let after = cursors.place(arguments.cursor.as_deref())?.unwrap_or_default();
@@ -150,6 +182,49 @@ fn collections(infos: Vec<CollectionInfo>, arguments: &Listing) -> EngineResult<
             budget.take(&listed);
         }
         answer.collections.push(listed);
+    }
+    Ok(answer)
+}
+
+/// Trees that are told with the collections; with more, `list` of one tells about it.
+const TREES_MAX: usize = 20;
+
+fn add_trees(database: &Database, answer: &mut ListAnswer) -> EngineResult<()> {
+    let names = database.tree_names()?;
+    if names.len() > TREES_MAX {
+        answer.notes.push(format!("and {} trees, of which these are the first {TREES_MAX}", names.len()));
+    }
+    for name in names.iter().take(TREES_MAX) {
+        let tree = database.existing_tree(name)?;
+        answer.trees.push(tree_listing::listed(&tree)?);
+    }
+    if !answer.trees.is_empty() {
+        answer.notes.retain(|note| note != EMPTY);
+    }
+    Ok(())
+}
+
+fn of_tree(files: &Files, arguments: &Listing) -> EngineResult<ListAnswer> {
+    if arguments.collection.is_some() || arguments.condition.is_some() {
+        return Err(Error::invalid("`tree` goes with neither a collection nor `where`"));
+    }
+    let of = match arguments.what.unwrap_or(What::Files) {
+        What::Files => Of::Entries,
+        What::Versions => Of::Versions,
+        What::Snapshots => Of::Snapshots,
+        What::Changes => Of::Changes,
+        What::Records => return Err(Error::invalid("a tree has files and no records; `grep` and `get` read them")),
+    };
+    let asked = Asked {
+        path: arguments.path.as_deref().unwrap_or_default().trim_matches('/'),
+        as_of: arguments.as_of.as_deref(),
+        since: arguments.since.as_deref(),
+        max_tokens: arguments.max_tokens,
+    };
+    let (entries, cursor) = tree_listing::list(files, of, &asked, &arguments.cursors(), arguments.cursor.as_deref())?;
+    let mut answer = ListAnswer { entries, cursor, ..ListAnswer::default() };
+    if answer.entries.is_empty() {
+        answer.notes.push("nothing there".into());
     }
     Ok(answer)
 }
@@ -217,7 +292,15 @@ fn records(collection: &Collection, arguments: &Listing) -> EngineResult<ListAns
 impl Listing {
     fn cursors(&self) -> Cursors {
         let what = self.what.map(|what| format!("{what:?}"));
-        let given = [self.collection.as_deref(), what.as_deref(), self.path.as_deref(), self.condition.as_deref()];
+        let given = [
+            self.collection.as_deref(),
+            what.as_deref(),
+            self.path.as_deref(),
+            self.condition.as_deref(),
+            self.tree.as_deref(),
+            self.as_of.as_deref(),
+            self.since.as_deref(),
+        ];
         Cursors::of(NAME, &given)
     }
 }
@@ -261,6 +344,9 @@ impl Answer for ListAnswer {
         let files = files.collect::<Vec<_>>().join("\n");
         let files = (!files.is_empty()).then_some(files);
         let records = self.records.iter().enumerate().map(|(at, record)| record.shown(at + 1));
-        shown(collections.chain(files).chain(records), self.cursor.as_deref(), &self.notes)
+        let trees = self.trees.iter().map(ListedTree::shown);
+        let entries = self.entries.iter().map(TreeLine::shown).collect::<Vec<_>>().join("\n");
+        let entries = (!entries.is_empty()).then_some(entries);
+        shown(collections.chain(trees).chain(entries).chain(files).chain(records), self.cursor.as_deref(), &self.notes)
     }
 }

@@ -8,9 +8,12 @@ mod ask;
 mod cursor;
 mod forget;
 mod get;
+mod grep;
 mod list;
 mod remember;
 mod search;
+mod tree_file;
+mod tree_listing;
 
 use std::sync::{Arc, LazyLock};
 
@@ -42,10 +45,11 @@ enum Offered {
     WithFolders,
 }
 
-static ALL: LazyLock<[(Offered, Tool); 7]> = LazyLock::new(|| {
+static ALL: LazyLock<[(Offered, Tool); 8]> = LazyLock::new(|| {
     [
         (Offered::Always, search::tool()),
         (Offered::Always, get::tool()),
+        (Offered::Always, grep::tool()),
         (Offered::Always, list::tool()),
         (Offered::Always, ask::tool()),
         (Offered::ToWriters, remember::tool()),
@@ -75,6 +79,7 @@ pub async fn call<A: Access>(
     let done = match name {
         search::NAME => answer(search::call(parsed(arguments), access, settings, call_context).await),
         get::NAME => answer(get::call(parsed(arguments), access, settings).await),
+        grep::NAME => answer(grep::call(parsed(arguments), access).await),
         list::NAME => answer(list::call(parsed(arguments), access, settings).await),
         ask::NAME => answer(ask::call(parsed(arguments), access, settings).await),
         remember::NAME => answer(remember::call(parsed(arguments), access, settings).await),
@@ -144,6 +149,7 @@ mod tests {
         let asked = [
             (search::NAME, "records.search"),
             (get::NAME, "records.get"),
+            (grep::NAME, "trees.grep"),
             (list::NAME, "files.list"),
             // And the other reads that have a name.
             (ask::NAME, "records.count"),

@@ -7,4 +7,5 @@ mod host;
 mod offering;
 mod resources;
 mod session;
+mod trees;
 mod work;
