@@ -459,7 +459,11 @@ export interface paths {
         delete: operations["delete_collections_collection_files"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Changes fields of all passages of files, or of the files in folders. A file that changes keeps these fields when it
+         *     is added again.
+         */
+        patch: operations["patch_collections_collection_files"];
         trace?: never;
     };
     "/v1/collections/{collection}/files/preview": {
@@ -552,7 +556,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Changes fields of records; their texts and vectors stay. Changes by id are atomic; a change by condition is made in
+         *     batches.
+         */
+        patch: operations["patch_collections_collection_records"];
         trace?: never;
     };
     "/v1/collections/{collection}/records/{id}": {
@@ -2302,6 +2310,25 @@ export interface components {
             /** @description A boolean, a number or a text. 1 and 1.0 are two values. */
             value: unknown;
         };
+        /** @description Which fields of a payload change, and how; the others stay. A path such as `meta.author` leads into a map. */
+        FieldChange: {
+            /** @description Lists by path: the list gets those of the values that it lacks. A missing list is made. */
+            add?: Record<string, unknown>;
+            /**
+             * @description Which strings of `set`, `add` and `remove` are datetimes, as dotted paths.
+             * @default []
+             */
+            datetimes: string[];
+            /** @description Lists by path: the list loses these values, and goes when it is empty. */
+            remove?: Record<string, unknown>;
+            /** @description New values by path. Maps that a path leads through are made where they are missing. */
+            set?: Record<string, unknown>;
+            /**
+             * @description Paths of fields to remove.
+             * @default []
+             */
+            unset: string[];
+        };
         File: {
             /** Format: int64 */
             bytes: number;
@@ -2979,6 +3006,12 @@ export interface components {
                 [key: string]: components["schemas"]["Vector"];
             };
         };
+        /** @description A change of some records. */
+        RecordChange: {
+            change: components["schemas"]["FieldChange"];
+            /** @description The records; missing ids are ignored. */
+            ids: string[];
+        };
         RecordPage: {
             /** @description The cursor of the next page; null at the end. */
             cursor?: string | null;
@@ -3466,6 +3499,34 @@ export interface components {
         TreeVersions: {
             /** @description The newest first, those included that say that the path is gone. */
             versions: components["schemas"]["TreeEntry"][];
+        };
+        Updated: {
+            /**
+             * Format: int64
+             * @description Records that the change made others.
+             */
+            updated: number;
+        };
+        UpdatedFiles: {
+            /**
+             * Format: int64
+             * @description Passages that the change made others.
+             */
+            updated: number;
+        };
+        UpdateFiles: {
+            /** @description What becomes of the fields of all their passages. */
+            change: components["schemas"]["FieldChange"];
+            /** @description Files and folders of the collection. */
+            paths: string[];
+        };
+        /** @description What to change: either `changes`, which are one batch, or `where` with `change`. */
+        UpdateRecords: {
+            change?: components["schemas"]["FieldChange"] | null;
+            /** @description Changes of records by id. */
+            changes?: components["schemas"]["RecordChange"][] | null;
+            /** @description Change the records whose payload matches this condition. */
+            where?: string | null;
         };
         Upsert: {
             records: components["schemas"]["Record"][];
@@ -4598,6 +4659,8 @@ export interface operations {
     put_collections_collection_files: {
         parameters: {
             query: {
+                /** @description What becomes of the fields of the file's passages, also if the file is unchanged: a `FieldChange` as JSON. */
+                change?: string;
                 /** @description What an answered write survives. */
                 durability?: components["schemas"]["Durable"];
                 /** @description Characters that a passage repeats from the end of the previous one. */
@@ -4662,6 +4725,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Removed"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_collections_collection_files: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                collection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateFiles"];
+            };
+        };
+        responses: {
+            /** @description The number of changed passages */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdatedFiles"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */
@@ -4900,6 +5001,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Upserted"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_collections_collection_records: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                collection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateRecords"];
+            };
+        };
+        responses: {
+            /** @description The number of changed records */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Updated"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */
