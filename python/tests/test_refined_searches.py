@@ -16,6 +16,22 @@ WAYS = (
 )
 
 
+def test_misspelt_and_unfinished_words_find_what_was_meant(db, notes):
+    texts = ["The kingfisher waits above clear water.", "The heron stands in the water.", "Invoice A2024", "Invoice A2025"]
+    notes.upsert(ids=["k", "h", "a", "b"], texts=texts)
+    ids = lambda text, **how: [hit.id for hit in notes.search(text, mode="text", **how)]  # noqa: E731
+    for indexed in (False, True):
+        if indexed:
+            notes.wait_until_indexed()
+        assert ids("kingfihser") == [] and ids("kingfihser", fuzzy=True) == ["k"]
+        assert ids("invoice A2024", fuzzy=True) == ["a", "b"]
+        assert ids("hero") == [] and ids("hero", prefix=True) == ["h"]
+        assert ids("hero ", prefix=True) == []
+        assert ids("kingfihser wat", fuzzy=True, prefix=True)[0] == "k"
+        with db.snapshot() as moment:
+            assert [hit.id for hit in moment.collection("notes").search("heran", fuzzy=True, mode="text")] == ["h"]
+
+
 @pytest.fixture
 def shelf(db):
     """600 passages of 40 files: few long files that fill the first hits, and many short ones."""

@@ -79,6 +79,12 @@ pub struct Search {
     /// Of records that share a value of this field, return only the best; records without a value are one group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_by: Option<String>,
+    /// Also find words that differ by a letter or two from those of `text`, or whose letters changed places; they count less.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fuzzy: bool,
+    /// Take the last word of `text` for the beginning of a word, unless something stands behind it: search as somebody types.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prefix: bool,
     /// Leave out records with a worse score: a lower one, or a greater distance where the score is a distance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f32>,
@@ -109,7 +115,7 @@ impl Default for Search {
 }
 
 /// Fields that faces take by their names and descriptions, without spelling them out.
-const FURTHER: [&str; 3] = ["facets", "group_by", "score_threshold"];
+const FURTHER: [&str; 5] = ["facets", "group_by", "fuzzy", "prefix", "score_threshold"];
 
 /// The fields of a search that a face takes besides those that it spells out.
 pub fn further() -> Vec<Field> {
@@ -131,7 +137,13 @@ pub fn refine(given: Map<String, Value>) -> Result<Refine> {
 
 impl Search {
     fn refine(&self) -> Refine {
-        Refine { facets: self.facets.clone(), group_by: self.group_by.clone(), score_threshold: self.score_threshold }
+        Refine {
+            facets: self.facets.clone(),
+            group_by: self.group_by.clone(),
+            fuzzy: self.fuzzy,
+            prefix: self.prefix,
+            score_threshold: self.score_threshold,
+        }
     }
 
     /// Of the fields that were given; the others are at their defaults.

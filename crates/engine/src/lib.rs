@@ -81,7 +81,7 @@ pub use nuthatch_filter::{
     payload_to_json, payload_with_datetimes,
 };
 pub use nuthatch_store::Damage;
-pub use nuthatch_text::snippet as text_snippet;
+pub use nuthatch_text::{TextQuery, snippet as text_snippet};
 pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,

@@ -99,7 +99,7 @@ pub use nuthatch_engine::{
     PROPERTIES_BYTES_MAX, Page, PassageOptions, Passing, PassingVector, Payload, Pending, PendingWrite, ProcessMemory,
     Progress, Receipt, Record, RecordChange, RemovedFile, RepairOutcome, RestoreOptions, RestoreReport, Result, Scan,
     Search, Skipped, Stats, StoredRecord, Subject, TEXT_BYTES_MAX, TYPE_BYTES_MAX, TenantInfo, TenantLimits,
-    TenantUsage, TransferProgress, Traversal, Traverse, Upserted, VALUE_BYTES_MAX, Value, VectorFieldInfo,
+    TenantUsage, TextQuery, TransferProgress, Traversal, Traverse, Upserted, VALUE_BYTES_MAX, Value, VectorFieldInfo,
     VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What, WriteBatch, WrittenFile, citation, datetimes_of,
     embed, format_datetime, parse_datetime, payload_from_json, payload_to_json, payload_with_datetimes, text_snippet,
     walk,

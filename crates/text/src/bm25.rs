@@ -13,23 +13,23 @@ use crate::Analyzer;
 /// Further distinct words of a query are ignored: a pasted book must not cost a walk of the whole dictionary.
 pub const QUERY_WORDS_MAX: usize = 512;
 
-/// A query's distinct words in order of first use, with their counts. Never a query language: any text is a valid query.
+/// A query's distinct words in order of first use, with how often it has each; then words like them, which count less. Never a query language: any text is a valid query.
 pub(crate) struct Bag {
     pub words: Vec<String>,
-    pub counts: Vec<u32>,
+    pub boosts: Vec<f32>,
 }
 
 impl Bag {
     pub fn new(analyzer: &Analyzer, query: &str) -> Self {
-        let mut bag = Self { words: Vec::new(), counts: Vec::new() };
+        let mut bag = Self { words: Vec::new(), boosts: Vec::new() };
         let mut known: HashMap<String, usize> = HashMap::new();
         analyzer.query_words(query, |token| {
             if let Some(&at) = known.get(&token.text) {
-                bag.counts[at] += 1;
+                bag.boosts[at] += 1.0;
             } else if bag.words.len() < QUERY_WORDS_MAX {
                 known.insert(token.text.clone(), bag.words.len());
                 bag.words.push(token.text.clone());
-                bag.counts.push(1);
+                bag.boosts.push(1.0);
             }
         });
         bag
@@ -59,12 +59,12 @@ impl Statistics {
         let per_word = self
             .rows_with
             .iter()
-            .zip(&bag.counts)
-            .map(|(&rows_with, &count)| {
+            .zip(&bag.boosts)
+            .map(|(&rows_with, &boost)| {
                 // A word that is nowhere needs no weight; the clamp keeps tantivy from asserting should counts ever disagree.
                 (rows_with > 0).then(|| {
                     Bm25Weight::for_one_term_without_explain(rows_with, self.rows.max(rows_with), average_words)
-                        .boost_by(count as f32)
+                        .boost_by(boost)
                 })
             })
             .collect();

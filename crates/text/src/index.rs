@@ -15,6 +15,7 @@ use crate::hits::{RowFilter, TextHit};
 use crate::schema::{Fields, schema, settings, stored_analyzer};
 use crate::snapshot::Snapshot;
 use crate::verify::lost_manifest;
+use crate::wide::{TextQuery, patterns};
 use crate::{Analyzer, Result, TextError, TextMemtable};
 
 pub(crate) const META: &str = "meta.json";
@@ -92,14 +93,14 @@ impl TextIndex {
     ///
     /// Scores are those of [`scan`](crate::scan) over the same rows, bit for bit, wherever a row lies. A row removed from the
     /// store but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
-    pub fn search(
+    pub fn search<'q>(
         &self,
-        query: &str,
+        query: impl Into<TextQuery<'q>>,
         limit: usize,
         rows: RowFilter<'_>,
         memtable: Option<&TextMemtable>,
     ) -> Result<Vec<TextHit>> {
-        self.search_in(&self.snapshot(), query, limit, rows, memtable)
+        self.search_in(&self.snapshot(), query.into(), limit, rows, memtable)
     }
 
     /// The index as it is now, whatever is committed later.
@@ -110,17 +111,18 @@ impl TextIndex {
     fn search_in(
         &self,
         snapshot: &Snapshot,
-        query: &str,
+        query: TextQuery<'_>,
         limit: usize,
         rows: RowFilter<'_>,
         memtable: Option<&TextMemtable>,
     ) -> Result<Vec<TextHit>> {
-        let bag = Bag::new(&self.analyzer, query);
-        if bag.words.is_empty() || limit == 0 {
+        let bag = Bag::new(&self.analyzer, query.text);
+        let patterns = patterns(&self.analyzer, query, &bag);
+        if bag.words.is_empty() && patterns.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
         guarded(&self.folder, || {
-            crate::search::search(snapshot, self.fields.text, &bag, limit, rows, memtable)
+            crate::search::search(snapshot, self.fields.text, bag, &patterns, limit, rows, memtable)
                 .map_err(|error| TextError::from_tantivy(&self.folder, error))
         })
     }
@@ -167,14 +169,14 @@ pub struct TextView {
 
 impl TextView {
     /// See [`TextIndex::search`].
-    pub fn search(
+    pub fn search<'q>(
         &self,
-        query: &str,
+        query: impl Into<TextQuery<'q>>,
         limit: usize,
         rows: RowFilter<'_>,
         memtable: Option<&TextMemtable>,
     ) -> Result<Vec<TextHit>> {
-        self.index.search_in(&self.snapshot, query, limit, rows, memtable)
+        self.index.search_in(&self.snapshot, query.into(), limit, rows, memtable)
     }
 
     /// Rows in the index, without those removed.

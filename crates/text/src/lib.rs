@@ -2,8 +2,8 @@
 //!
 //! **Useful for** finding passages by their words: [`TextIndex`] for rows that were committed to it, [`TextMemtable`] for rows that the
 //! store holds but the index does not yet, [`scan`] when there is no (sound) index, [`snippet`] to show what was found.
-//! **Not for** phrases, prefixes, typos or a query language (any text is a query, a bag of words), not for storing the text, and not
-//! for writing Chinese, Japanese or Thai, whose words no tokenizer here separates.
+//! **Not for** phrases or a query language (any text is a query, a bag of words), not for storing the text, and not for writing
+//! Chinese, Japanese or Thai, whose words no tokenizer here separates.
 //!
 //! **Invariant:** a row's score depends on the live rows and nothing else. Index, memtable and scan give the same scores bit for
 //! bit, however rows are spread over them and whatever was deleted or merged before; ties go to the lower row id.
@@ -28,6 +28,7 @@ mod search;
 mod snapshot;
 mod snippet;
 mod verify;
+mod wide;
 mod words;
 
 pub use analyzer::{Analyzer, Token, WORD_BYTES_MAX};
@@ -40,3 +41,4 @@ pub use memtable::{RowWords, TextMemtable};
 pub use scan::{RowsError, scan};
 pub use snippet::{Snippet, snippet};
 pub use verify::DamagedFile;
+pub use wide::TextQuery;

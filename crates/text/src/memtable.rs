@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::Analyzer;
 use crate::bm25::{Bag, Statistics, Weights};
 use crate::hits::{RowFilter, TextHit};
+use crate::wide::{Like, Pattern};
 
 /// The fresh rows of a collection. Memory: about 12 bytes per distinct word of a row, plus the dictionary of their words.
 #[derive(Clone, Default)]
@@ -236,6 +237,12 @@ impl TextMemtable {
                 })
             })
             .collect()
+    }
+
+    /// The words of its rows, and of rows that were removed a short while ago, that are like those of a pattern.
+    pub(crate) fn words_like(&self, pattern: &Pattern) -> Vec<Like> {
+        let like = |word: &str| Some((pattern.distance(word)?, word.to_string()));
+        self.words.keys().filter_map(|word| like(word)).collect()
     }
 
     fn postings(&self, word: &str) -> Option<&Postings> {

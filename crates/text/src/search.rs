@@ -5,13 +5,14 @@ use tantivy::query::{
     Bm25StatisticsProvider, BooleanWeight, BoostQuery, EnableScoring, Query, SumCombiner, TermQuery, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, DocSet, Score, TERMINATED, Term};
+use tantivy::{DocId, DocSet, TERMINATED, Term};
 
 use crate::TextMemtable;
 use crate::bm25::{Bag, Weights};
 use crate::candidates::Candidates;
 use crate::hits::{RowFilter, TextHit, best};
 use crate::snapshot::{FoundTerms, Segment, Snapshot};
+use crate::wide::{Like, Pattern};
 
 /// Sets of allowed rows up to this part of the index are looked up row by row instead of walking posting lists.
 const SMALL_SET_DIVISOR: u64 = 64;
@@ -19,11 +20,16 @@ const SMALL_SET_DIVISOR: u64 = 64;
 pub(crate) fn search(
     snapshot: &Snapshot,
     text: Field,
-    bag: &Bag,
+    mut bag: Bag,
+    patterns: &[Pattern],
     limit: usize,
     filter: RowFilter<'_>,
     memtable: Option<&TextMemtable>,
 ) -> tantivy::Result<Vec<TextHit>> {
+    if !patterns.is_empty() {
+        widen(snapshot, text, &mut bag, patterns, memtable)?;
+    }
+    let bag = &bag;
     let mut found = snapshot.look_up(text, bag)?;
     if let Some(memtable) = memtable {
         found.statistics.add(&memtable.statistics(bag));
@@ -39,6 +45,40 @@ pub(crate) fn search(
         search.score_exactly(at, docs, &mut hits)?;
     }
     Ok(best(hits, limit))
+}
+
+/// Adds words that index or memtable have and that are like the query's.
+fn widen(
+    snapshot: &Snapshot,
+    text: Field,
+    bag: &mut Bag,
+    patterns: &[Pattern],
+    memtable: Option<&TextMemtable>,
+) -> tantivy::Result<()> {
+    let like = |pattern: &Pattern| {
+        let mut found: Vec<Like> = memtable.map_or_else(Vec::new, |memtable| memtable.words_like(pattern));
+        for reader in snapshot.searcher.segment_readers() {
+            let index = reader.inverted_index(text)?;
+            let mut words = index.terms().search(pattern).into_stream()?;
+            while let Some((word, _)) = words.next() {
+                if let Ok(word) = std::str::from_utf8(word)
+                    && let Some(distance) = pattern.distance(word)
+                {
+                    found.push((distance, word.to_string()));
+                }
+            }
+        }
+        Ok(found)
+    };
+    let rows_with = |words: &[String]| {
+        let bag = Bag { words: words.to_vec(), boosts: vec![1.0; words.len()] };
+        let mut statistics = snapshot.look_up(text, &bag)?.statistics;
+        if let Some(memtable) = memtable {
+            statistics.add(&memtable.statistics(&bag));
+        }
+        Ok(statistics.rows_with)
+    };
+    bag.widen(patterns, like, rows_with)
 }
 
 /// Segments where the query's words have at most this many postings are scored without pruning: it would save less than
@@ -192,21 +232,21 @@ impl SnapshotSearch<'_> {
     fn weight(&self) -> tantivy::Result<Option<Box<dyn Weight>>> {
         let scoring = EnableScoring::enabled_from_statistics_provider(self.found, &self.snapshot.searcher);
         let mut words = Vec::new();
-        for ((term, count), rows_with) in
-            self.found.terms.iter().zip(&self.bag.counts).zip(&self.found.statistics.rows_with)
+        for ((term, boost), rows_with) in
+            self.found.terms.iter().zip(&self.bag.boosts).zip(&self.found.statistics.rows_with)
         {
             if *rows_with > 0 {
                 let query = TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
-                words.push((query, *count));
+                words.push((query, *boost));
             }
         }
-        if let [(query, 1)] = &words[..] {
+        if let [(query, 1.0)] = &words[..] {
             return query.weight(scoring).map(Some);
         }
         let weights = words
             .into_iter()
-            .map(|(query, count)| {
-                let query = BoostQuery::new(Box::new(query), count as Score);
+            .map(|(query, boost)| {
+                let query = BoostQuery::new(Box::new(query), boost);
                 Ok((tantivy::query::Occur::Should, query.weight(scoring)?))
             })
             .collect::<tantivy::Result<Vec<_>>>()?;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::Analyzer;
 use crate::bm25::Bag;
+use crate::wide::{TextQuery, patterns};
 
 /// A window of a text and the query's words in it, all as byte offsets of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,17 +18,20 @@ pub struct Snippet {
 
 /// The window of at most `max_chars` characters with the most distinct words of the query (then the most occurrences, then the first).
 /// Without any, the beginning of the text.
-pub fn snippet(analyzer: &Analyzer, text: &str, query: &str, max_chars: usize) -> Snippet {
-    let bag = Bag::new(analyzer, query);
+pub fn snippet<'q>(analyzer: &Analyzer, text: &str, query: impl Into<TextQuery<'q>>, max_chars: usize) -> Snippet {
+    let query = query.into();
+    let bag = Bag::new(analyzer, query.text);
+    let patterns = patterns(analyzer, query, &bag);
     let words: HashMap<&str, usize> = bag.words.iter().enumerate().map(|(at, word)| (word.as_str(), at)).collect();
     let mut found: Vec<(Range<usize>, usize)> = Vec::new();
     analyzer.passage_words(text, true, |token| {
-        if let Some(&word) = words.get(token.text.as_str()) {
-            found.push((token.offset_from..token.offset_to, word));
-        }
+        let like = || patterns.iter().find(|pattern| pattern.distance(&token.text).is_some());
+        // A beginning that is no word of the query comes after them.
+        let word = words.get(token.text.as_str()).copied().or_else(|| Some(like()?.of.unwrap_or(bag.words.len())));
+        found.extend(word.map(|word| (token.offset_from..token.offset_to, word)));
     });
     found.sort_by_key(|(range, _)| (range.start, range.end));
-    let first = best_run(text, &found, max_chars, bag.words.len());
+    let first = best_run(text, &found, max_chars, bag.words.len() + 1);
     let window = window(text, first.map(|run| found[run.start].0.start..found[run.end - 1].0.end), max_chars);
     let mut highlights: Vec<Range<usize>> = Vec::new();
     for (range, _) in found {

@@ -29,7 +29,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn answers(index: &TextIndex) -> Result<Vec<Vec<TextHit>>, TextError> {
-    let search = |query: &&str| index.search(query, 10, RowFilter::All, None);
+    let search = |query: &&str| index.search(*query, 10, RowFilter::All, None);
     QUERIES.iter().map(search).collect()
 }
 

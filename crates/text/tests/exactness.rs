@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use nuthatch_segment::BlockCache;
-use nuthatch_text::{Analyzer, RowFilter, TextHit, TextIndex, TextMemtable, TextRow, scan};
+use nuthatch_text::{Analyzer, RowFilter, TextHit, TextIndex, TextMemtable, TextQuery, TextRow, scan};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 use support::{passage, row};
@@ -111,13 +111,14 @@ impl Collection {
         assert_eq!(self.index.applied(), self.changes);
     }
 
-    fn scan(&self, query: &str, limit: usize, filter: RowFilter<'_>) -> Vec<TextHit> {
+    fn scan<'q>(&self, query: impl Into<TextQuery<'q>>, limit: usize, filter: RowFilter<'_>) -> Vec<TextHit> {
         let mut rows = self.store.iter().map(|(row_id, (text, code))| Ok((*row_id, text.clone(), *code)));
         scan(&self.analyzer, query, &mut rows, limit, filter).unwrap()
     }
 
     /// The promise: bit for bit what a scan of the store gives.
-    fn check(&self, query: &str, limit: usize) {
+    fn check<'q>(&self, query: impl Into<TextQuery<'q>>, limit: usize) {
+        let query = query.into();
         let every_third: RoaringTreemap = (0..self.next).step_by(3).collect();
         for filter in [
             RowFilter::All,
@@ -141,6 +142,13 @@ const QUERIES: [&str; 6] = [
     "\"alpha\" AND (beta OR -gamma)~2 ^ text:kappa*",
 ];
 
+/// Misspelt, unfinished, or both: words like those of the rows.
+fn wide_queries() -> impl Iterator<Item = TextQuery<'static>> {
+    let texts = ["alphb", "gama betta", "ep", "thetha kap", "the z", "readAtt bl"];
+    let ways = [(true, false), (false, true), (true, true)];
+    ways.into_iter().flat_map(move |(fuzzy, prefix)| texts.map(|text| TextQuery { text, fuzzy, prefix }))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -158,6 +166,9 @@ proptest! {
             collection.commit();
         }
         for query in QUERIES {
+            collection.check(query, limit);
+        }
+        for query in wide_queries() {
             collection.check(query, limit);
         }
     }
@@ -195,8 +206,14 @@ fn pruning_loses_nothing_when_segments_differ_in_row_length() {
             collection.check(query, limit);
         }
     }
+    for query in wide_queries() {
+        collection.check(query, 10);
+    }
     while collection.index.merge().unwrap() {}
     for query in QUERIES {
+        collection.check(query, 10);
+    }
+    for query in wide_queries() {
         collection.check(query, 10);
     }
 }
@@ -231,6 +248,33 @@ fn any_text_is_a_query_and_words_without_meaning_find_nothing() {
         let found = collection.index.search(&endless, 5, RowFilter::All, None);
         found.unwrap()
     });
+}
+
+#[test]
+fn misspelt_and_unfinished_words_find_what_was_meant_after_what_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = TextIndex::open_or_create(folder.path(), &BlockCache::new(1 << 20), "english").unwrap();
+    let texts = [
+        "The kingfisher waits above clear water.",
+        "A kingfishr, as somebody wrote it.",
+        "The heron stands in the water.",
+        "Flight BA2024 and flight BA2025.",
+        "Waterfalls are loud.",
+    ];
+    let mut adds = texts.iter().zip(1..).map(|(text, id)| Ok(row(id, text, false)));
+    index.commit(&mut adds, &[], 1, BUDGET).unwrap();
+    let ids = |text: &str, fuzzy: bool, prefix: bool| {
+        let hits = index.search(TextQuery { text, fuzzy, prefix }, 9, RowFilter::All, None).unwrap();
+        hits.iter().map(|hit| hit.row_id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("kingfishr", false, false), [2]);
+    assert_eq!(ids("kingfishr", true, false), [2, 1], "the very word comes first");
+    assert_eq!(ids("hreon", true, false), [3]);
+    assert_eq!(ids("BA2024", true, false), [4], "another number is another thing");
+    assert_eq!(ids("wat", false, true), [5, 3, 1]);
+    assert_eq!(ids("wat ", false, true), [0; 0]);
+    assert_eq!(ids("heron wat", false, true)[0], 3);
+    assert_eq!(ids("kingfihser wat", true, true)[0], 1);
 }
 
 #[test]

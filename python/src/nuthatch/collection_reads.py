@@ -161,7 +161,9 @@ class CollectionReads:
         ``facets=["team"]`` also counts values among all records that pass ``where``, hits or not:
         ``Results.facets`` has the ten most frequent ones of each field. ``group_by="path"`` keeps
         the best hit of each value of a field and still fills the limit; records without a value are
-        one group. ``score_threshold`` leaves out hits with a worse ``score``: a lower one, or a
+        one group. ``fuzzy=True`` also finds words that differ by a letter or two from those of the
+        text, and ``prefix=True`` takes its last word for the beginning of a word; such words count
+        less than the very words. ``score_threshold`` leaves out hits with a worse ``score``: a lower one, or a
         greater distance.
 
         The next search sees a write at once. When an index is damaged or missing, the search reads

@@ -28,6 +28,10 @@ class Further(TypedDict, total=False):
     facets: Sequence[str]
     #: Of records that share a value of this field, only the best is a hit; records without a value are one group.
     group_by: str | None
+    #: The text leg also finds words that differ by a letter or two from those of the text; they count less.
+    fuzzy: bool
+    #: The last word of the text is the beginning of a word, unless something stands behind it.
+    prefix: bool
     #: Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     score_threshold: float | None
     #: Deprecated: the old name of ``ef``.

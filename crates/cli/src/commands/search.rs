@@ -9,7 +9,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nuthatch_dialect::operations::{Facet, facets_in_lines};
 use nuthatch_dialect::{FUSIONS, MODES, accuracy};
 use nuthatch_link::{
-    Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, citation, payload_to_json, text_snippet,
+    Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, TextQuery, Value, citation, payload_to_json,
+    text_snippet,
 };
 use nuthatch_text::Analyzer;
 use serde::Serialize;
@@ -132,7 +133,7 @@ impl Search {
             true => output::json(out, &self.as_json(query, &answer))?,
             false => self.show(
                 out,
-                query.unwrap_or_default(),
+                TextQuery { text: query.unwrap_or_default(), fuzzy: search.refine.fuzzy, prefix: search.refine.prefix },
                 &answer,
                 &Analyzer::new(&collection.info()?.language).map_err(nuthatch_link::Error::from)?,
             )?,
@@ -142,7 +143,7 @@ impl Search {
         Ok(if answer.hits.is_empty() { Outcome::NothingFound } else { Outcome::Done })
     }
 
-    fn show(&self, out: &mut Out, query: &str, answer: &Answer, analyzer: &Analyzer) -> Result<(), Failure> {
+    fn show(&self, out: &mut Out, query: TextQuery<'_>, answer: &Answer, analyzer: &Analyzer) -> Result<(), Failure> {
         let here = paths::here();
         for (at, hit) in answer.hits.iter().enumerate() {
             if at > 0 {
@@ -227,7 +228,13 @@ fn field<'a>(hit: &'a Hit, name: &str) -> Option<&'a str> {
 }
 
 /// The part of the text where the query's words are, in lines, with the words marked.
-fn show_snippet(out: &mut Out, analyzer: &Analyzer, query: &str, text: &str, chars: usize) -> Result<(), Failure> {
+fn show_snippet(
+    out: &mut Out,
+    analyzer: &Analyzer,
+    query: TextQuery<'_>,
+    text: &str,
+    chars: usize,
+) -> Result<(), Failure> {
     let snippet = text_snippet(analyzer, text, query, chars);
     let mut marked = String::new();
     let mut at = snippet.window.start;

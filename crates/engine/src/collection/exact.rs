@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use nuthatch_filter::Filter;
 use nuthatch_store::{Reader, Table};
-use nuthatch_text::{Analyzer, RowFilter, TextHit, scan};
+use nuthatch_text::{Analyzer, RowFilter, TextHit, TextQuery, scan};
 use roaring::RoaringTreemap;
 
 use crate::Result;
@@ -55,7 +55,7 @@ impl Core {
     pub(crate) fn scan_texts(
         &self,
         reader: &dyn Reader,
-        query: &str,
+        query: TextQuery<'_>,
         depth: usize,
         allowed: Option<&RoaringTreemap>,
     ) -> Result<Vec<TextHit>> {

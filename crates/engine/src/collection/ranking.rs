@@ -7,7 +7,7 @@
 
 use nuthatch_filter::Filter;
 use nuthatch_store::Reader;
-use nuthatch_text::{RowFilter, TextHit};
+use nuthatch_text::{RowFilter, TextHit, TextQuery};
 use nuthatch_vector::VectorError;
 use parking_lot::RwLockReadGuard;
 use roaring::RoaringTreemap;
@@ -64,7 +64,7 @@ impl Core {
         let degraded = state.degraded();
         let pending = state.vectors.if_any();
         // Texts are another matter: what is searched of them must be of the same moment, and their text memtable changes in place.
-        let texts = text.map(|text| (text, state));
+        let texts = text.map(|text| (search.words(text), state));
         let matching = self.filtered(place, &view, search.filter.as_ref())?;
         let allowed = matching.rows(&view.segments, text.is_some() || !view.segments_are_sound);
         let pass = Pass { reader: place.reader, view, matching, allowed, depth: leg_depth(search, query) };
@@ -115,7 +115,7 @@ impl Core {
     fn text_leg(
         &self,
         pass: &Pass<'_>,
-        text: &str,
+        text: TextQuery<'_>,
         state: RwLockReadGuard<'_, State>,
     ) -> Result<(Vec<TextHit>, TextPlan)> {
         let Some(index) = state.text_view() else {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use nuthatch_filter::{Filter, Scalar, Schema, Value};
+use nuthatch_text::TextQuery;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::ranking::{Ranking, Trouble};
@@ -28,6 +29,10 @@ pub struct Refine {
     /// A field to group by: of records that share a value, only the best is a hit. Records without a value are one
     /// group.
     pub group_by: Option<String>,
+    /// The text leg also finds words that differ by a letter or two from those of the text; they count less.
+    pub fuzzy: bool,
+    /// The text leg takes the last word of the text for the beginning of a word, unless something stands behind it.
+    pub prefix: bool,
     /// Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     pub score_threshold: Option<f32>,
 }
@@ -49,6 +54,13 @@ impl Refine {
             true => Ok(()),
             false => values::check(&self.facets, schema),
         }
+    }
+}
+
+impl Search {
+    /// The text leg's question.
+    pub(crate) fn words<'t>(&self, text: &'t str) -> TextQuery<'t> {
+        TextQuery { text, fuzzy: self.refine.fuzzy, prefix: self.refine.prefix }
     }
 }
 

@@ -8,7 +8,7 @@ use nuthatch_dialect::operations::{Facet, facets_in_lines};
 use nuthatch_dialect::{further, refine};
 use nuthatch_link::{
     Answer as Hits, Collection, Database, EmbedderChoice, Error, ErrorKind, Hit, Mode, Result as EngineResult, Search,
-    text_snippet,
+    TextQuery, text_snippet,
 };
 use nuthatch_text::Analyzer;
 use rmcp::model::Tool;
@@ -160,7 +160,9 @@ pub fn search(
     let mut ranked = interleaved(found).skip(skipped_after);
     let (share, mut shown, mut sources) = (budget.bytes_left() / SHARE, 0, Sources::default());
     for (collection, hit) in ranked.by_ref().take(limit) {
-        let window = |text: &str, bytes: usize| window(collection, text, &arguments.query, bytes);
+        let (fuzzy, prefix) = (question.refine.fuzzy, question.refine.prefix);
+        let asked = TextQuery { text: &arguments.query, fuzzy, prefix };
+        let window = |text: &str, bytes: usize| window(collection, text, asked, bytes);
         let mut found = HitView::hit(collection, hit, &mut sources)?;
         if !found.take_room(&mut budget, share, window) {
             if shown == 0 {
@@ -282,7 +284,7 @@ fn interleaved(found: Vec<(&Collection, Hits)>) -> impl Iterator<Item = (&Collec
 }
 
 /// The part of a long text where the query's words are; its beginning, where they cannot be told.
-fn window(collection: &Collection, text: &str, query: &str, bytes_max: usize) -> String {
+fn window(collection: &Collection, text: &str, query: TextQuery<'_>, bytes_max: usize) -> String {
     const MARK: &str = "… ";
     let analyzer = collection.info().ok().and_then(|info| Analyzer::new(&info.language).ok());
     let Some(analyzer) = analyzer else { return text.to_string() };

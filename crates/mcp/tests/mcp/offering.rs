@@ -47,7 +47,7 @@ fn all_tools_together_take_few_tokens() {
     let seen = |tool: &Value| json!([tool["name"], tool["description"], tool["inputSchema"]]).to_string().len();
     let seen = tools.iter().map(seen).sum::<usize>() / BYTES_PER_TOKEN;
     let all = Value::Array(tools).to_string().len() / BYTES_PER_TOKEN;
-    assert!(seen <= 2_800 && all <= 5_600, "{seen} tokens of arguments and descriptions, {all} of everything");
+    assert!(seen <= 2_900 && all <= 5_700, "{seen} tokens of arguments and descriptions, {all} of everything");
 }
 
 #[test]
