@@ -176,6 +176,8 @@ impl Color {
 pub enum Command {
     /// Add files and folders; run it again to update changed files
     Add(commands::add::Add),
+    /// Add files and folders, and add them again as they change
+    Watch(commands::watch::Watch),
     /// Find passages
     Search(commands::search::Search),
     /// Print passages or records by id

@@ -1,12 +1,15 @@
 //! `nuthatch add`: files and folders in, incrementally.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nuthatch_link::{AddOptions, AddReport, Database, Error, ProcessMemory, TreeSnapshot, Value, WalkOptions};
+use nuthatch_link::{
+    AddOptions, AddReport, Database, Error, ProcessMemory, Result as EngineResult, Tree, TreeSnapshot, Value,
+    WalkOptions,
+};
 use nuthatch_worktree::{AddOptions as StoreOptions, Added, Walk, add as store};
 use serde_json::json;
 
@@ -21,17 +24,15 @@ use crate::tree_at::inside;
 use crate::units::{bytes, count, duration, parse_bytes, rate, thousands};
 use crate::{folder, interrupt, paths};
 
+/// What is added, and where it goes.
 #[derive(Args)]
-pub struct Add {
+pub struct Source {
     /// Files and folders to add; .gitignore is respected
     #[arg(required = true, value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    pub paths: Vec<PathBuf>,
     /// The collection for the passages
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
-    collection: String,
-    /// Also remove files below these paths that no longer exist
-    #[arg(long)]
-    prune: bool,
+    pub collection: String,
     /// Skip files larger than this
     #[arg(long, default_value = "32MiB", value_parser = parse_bytes, value_name = "SIZE")]
     max_file_bytes: u64,
@@ -44,12 +45,6 @@ pub struct Add {
     /// Also add files that .gitignore and .ignore exclude
     #[arg(long)]
     no_ignore: bool,
-    /// Return when every vector is there, not as soon as words are found
-    #[arg(long)]
-    wait: bool,
-    /// Leave no process behind that makes the vectors; `nuthatch embed` does
-    #[arg(long, conflicts_with = "wait")]
-    no_embed: bool,
     /// Give all passages of these files this tag, also those of unchanged files; may be repeated
     #[arg(long, value_name = "TAG", conflicts_with = "no_passages")]
     tag: Vec<String>,
@@ -59,29 +54,90 @@ pub struct Add {
     /// Also keep the files themselves, bit for bit, in this tree: one folder, which the tree then
     /// equals, or single files. Files of any size and type, and links
     #[arg(long, value_name = "NAME")]
-    tree: Option<String>,
+    pub tree: Option<String>,
     /// Where they go in the tree [default: its root]
     #[arg(long, value_name = "PATH", requires = "tree", default_value = "", hide_default_value = true)]
     below: String,
+    /// Only into the tree: add no passages
+    #[arg(long, requires = "tree")]
+    pub no_passages: bool,
+    #[command(flatten)]
+    pub durability: DurabilityArgs,
+    #[command(flatten)]
+    pub embedder: EmbedderArgs,
+}
+
+#[derive(Args)]
+pub struct Add {
+    #[command(flatten)]
+    source: Source,
+    /// Also remove files below these paths that no longer exist
+    #[arg(long)]
+    prune: bool,
+    /// Return when every vector is there, not as soon as words are found
+    #[arg(long)]
+    wait: bool,
+    /// Leave no process behind that makes the vectors; `nuthatch embed` does
+    #[arg(long, conflicts_with = "wait")]
+    no_embed: bool,
     /// Name the tree as it then stands
     #[arg(long, value_name = "NAME", requires = "tree")]
     snapshot: Option<String>,
     /// Keep in the tree what the folder has no longer
     #[arg(long, requires = "tree")]
     keep_missing: bool,
-    /// Only into the tree: add no passages
-    #[arg(long, requires = "tree")]
-    no_passages: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
-    #[command(flatten)]
-    durability: DurabilityArgs,
-    #[command(flatten)]
-    embedder: EmbedderArgs,
+}
+
+impl Source {
+    /// Refuses paths that are not there, before anything is created: a slip of the pen should leave no data folder behind.
+    pub fn check(&self) -> Result<(), Failure> {
+        for path in &self.paths {
+            path.symlink_metadata().map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    Error::not_found(format!("{} does not exist; nothing was added", path.display()))
+                }
+                _ => Error::io(path, &error),
+            })?;
+        }
+        let is_folder = self.paths.iter().any(|path| path.is_dir());
+        if self.tree.is_some() && is_folder && self.paths.len() > 1 {
+            return Err(Error::invalid("--tree takes one folder, which the tree then equals, or single files").into());
+        }
+        Ok(())
+    }
+
+    /// How files become passages.
+    pub fn options<'a>(&self) -> AddOptions<'a> {
+        let walk = WalkOptions {
+            max_file_bytes: self.max_file_bytes,
+            hidden: self.hidden,
+            follow_links: self.follow_links,
+            respect_ignore: !self.no_ignore,
+        };
+        AddOptions { walk, fields: tag::change(&self.tag, &self.meta), ..AddOptions::default() }
+    }
+
+    /// Keeps the files themselves.
+    pub fn store(&self, tree: &Tree, own: &Path, keep_missing: bool, cancel: &AtomicBool) -> EngineResult<Added> {
+        let mut added = Added::default();
+        for path in &self.paths {
+            let options = StoreOptions {
+                below: inside(&self.below).into(),
+                walk: Walk { hidden: self.hidden, respect_ignore: !self.no_ignore, leave_out: vec![own.to_path_buf()] },
+                keep_missing,
+                on_progress: None,
+                cancel: Some(cancel),
+            };
+            added.join(store(tree, path, options)?);
+        }
+        Ok(added)
+    }
 }
 
 /// Time and place of an `add`, in addition to the engine's report.
@@ -93,25 +149,18 @@ struct Took {
 
 impl Add {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
-        // Seen before anything is created: a slip of the pen should not leave a data folder behind.
-        for path in &self.paths {
-            path.symlink_metadata().map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    Error::not_found(format!("{} does not exist; nothing was added", path.display()))
-                }
-                _ => Error::io(path, &error),
-            })?;
-        }
+        let source = &self.source;
+        source.check()?;
         let started = Instant::now();
-        let options = self.embedder.options()?;
+        let options = source.embedder.options()?;
         let database = folder::create(globals)?;
         let cancel = interrupt::flag("Stopping after this batch")?;
-        let stored = match &self.tree {
+        let stored = match &source.tree {
             Some(name) => Some(self.store(&database, name, cancel)?),
             None => None,
         };
         if let Some(stored) = &stored
-            && (self.no_passages || stored.added.cancelled)
+            && (source.no_passages || stored.added.cancelled)
         {
             database.close()?;
             match self.json {
@@ -120,27 +169,18 @@ impl Add {
             }
             return Ok(if stored.added.cancelled { Outcome::Interrupted } else { Outcome::Done });
         }
-        let collection = database.collection(&self.collection, options)?.with_durability(self.durability.durability);
+        let collection =
+            database.collection(&source.collection, options)?.with_durability(source.durability.durability);
         let mut meter = Meter::new(self.quiet);
-        let walk = WalkOptions {
-            max_file_bytes: self.max_file_bytes,
-            hidden: self.hidden,
-            follow_links: self.follow_links,
-            respect_ignore: !self.no_ignore,
-        };
         let mut show = |progress: &_| meter.show(progress);
-        let added = collection.add(
-            &self.paths,
-            AddOptions {
-                prune: self.prune,
-                wait: self.wait,
-                fields: tag::change(&self.tag, &self.meta),
-                walk,
-                on_progress: Some(&mut show),
-                cancel: Some(cancel),
-                ..AddOptions::default()
-            },
-        );
+        let options = AddOptions {
+            prune: self.prune,
+            wait: self.wait,
+            on_progress: Some(&mut show),
+            cancel: Some(cancel),
+            ..source.options()
+        };
+        let added = collection.add(&source.paths, options);
         meter.finish();
         let report = added?;
         meter.look_at_memory();
@@ -180,34 +220,14 @@ struct Stored {
 }
 
 impl Add {
-    /// Keeps the files themselves.
     fn store(&self, database: &Database, name: &str, cancel: &AtomicBool) -> Result<Stored, Failure> {
-        let is_folder = self.paths.iter().any(|path| path.is_dir());
-        if is_folder && self.paths.len() > 1 {
-            return Err(Error::invalid("--tree takes one folder, which the tree then equals, or single files").into());
-        }
-        let tree = database.tree(name)?.with_durability(self.durability.durability);
-        let mut stored = Stored { tree: name.into(), added: Added::default(), snapshot: None };
-        for path in &self.paths {
-            let options = StoreOptions {
-                below: inside(&self.below).into(),
-                walk: Walk {
-                    hidden: self.hidden,
-                    respect_ignore: !self.no_ignore,
-                    leave_out: vec![database.folder().to_path_buf()],
-                },
-                keep_missing: self.keep_missing,
-                on_progress: None,
-                cancel: Some(cancel),
-            };
-            stored.added.join(store(&tree, path, options)?);
-        }
-        if !stored.added.cancelled
-            && let Some(snapshot) = &self.snapshot
-        {
-            stored.snapshot = Some(tree.name_snapshot(snapshot)?);
-        }
-        Ok(stored)
+        let tree = database.tree(name)?.with_durability(self.source.durability.durability);
+        let added = self.source.store(&tree, database.folder(), self.keep_missing, cancel)?;
+        let snapshot = match &self.snapshot {
+            Some(snapshot) if !added.cancelled => Some(tree.name_snapshot(snapshot)?),
+            _ => None,
+        };
+        Ok(Stored { tree: name.into(), added, snapshot })
     }
 }
 

@@ -35,6 +35,7 @@ pub mod stats;
 pub mod tag;
 pub mod tenant;
 pub mod tree;
+pub mod watch;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, Outcome};
@@ -44,6 +45,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
     let globals = &cli.globals;
     match &cli.command {
         Command::Add(args) => args.run(globals, out),
+        Command::Watch(args) => args.run(globals, out),
         Command::Search(args) => args.run(globals, out),
         Command::Get(args) => args.run(globals, out),
         Command::Named(asked) => asked.run(globals, out),

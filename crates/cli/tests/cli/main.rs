@@ -24,3 +24,4 @@ mod serving;
 mod support;
 mod tenants;
 mod trees;
+mod watching;
