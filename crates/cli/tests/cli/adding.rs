@@ -135,3 +135,28 @@ fn the_report_has_files_passages_seconds_and_memory() {
         assert!(memory["anonymous_bytes"].as_u64().unwrap() > 0, "{report}");
     }
 }
+
+#[test]
+fn tags_and_fields_are_given_and_taken_away_without_reading_files_again() {
+    let place = Place::with_documents();
+    let count = |condition: &str| {
+        let found = place.run(&["count", condition, "--json"]).succeeds().json();
+        found["count"].as_u64().unwrap()
+    };
+    place.run(&["add", ".", "--embedder", "none", "--tag", "birds", "--meta", "year=2026", "--meta", "by=anna"]).succeeds();
+    assert_eq!(count("tags contains 'birds' and year = 2026 and by = 'anna'"), place.rows());
+    let said = place.run(&["tag", "sub", "--add", "wet", "--remove", "birds", "--unset", "by"]).succeeds();
+    assert_eq!(said.out, "Changed 2 records.\n", "a change to add, and one to remove");
+    assert_eq!((count("tags contains 'wet'"), count("exists(by)")), (1, place.rows() - 1));
+    let by_condition = place.json(&["tag", "--where", "year = 2026", "--meta", "year=2027", "--json"]);
+    assert_eq!(by_condition["updated"], place.rows());
+    place.write("sub/note.txt", "A kingfisher needs clear water, and patience.\n");
+    place.run(&["add", ".", "--embedder", "none"]).succeeds();
+    assert_eq!(count("tags contains 'wet' and year = 2027"), 1, "a file that changes keeps them");
+
+    assert!(place.run(&["tag", "sub", "--add", "x", "--remove", "x"]).ends(2).err.contains("name it once"));
+    assert!(place.run(&["tag", "sub"]).ends(2).err.contains("at least one"));
+    assert!(place.run(&["tag", "sub", "--meta", "path=x"]).ends(2).err.contains("path"));
+    assert!(place.run(&["tag", "nowhere.md", "--add", "x"]).ends(1).err.contains("neither a file nor a record"));
+    assert!(place.run(&["add", ".", "--meta", "=x"]).ends(2).err.contains("FIELD=VALUE"));
+}
