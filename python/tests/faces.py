@@ -30,6 +30,7 @@ EVERYWHERE = {
     "test_cache",
     "test_facets",
     "test_graph",
+    "test_integration_langchain_cache",
     "test_kv",
     "test_named_vectors",
     "test_payload",

@@ -29,7 +29,7 @@ def rows(notes):
     return notes
 
 
-@pytest.mark.parametrize("name", ["conditions", "given", "keys", "frames", "missing"])
+@pytest.mark.parametrize("name", ["conditions", "given", "keys", "frames", "missing", "questions"])
 def test_examples_of_the_documentation_run(name):
     failed, ran = doctest.testmod(importlib.import_module(f"nuthatch.integrations.{name}"), verbose=False)
     assert (failed, ran > 0) == (0, True)
