@@ -31,6 +31,7 @@ EVERYWHERE = {
     "test_facets",
     "test_graph",
     "test_integration_langchain_cache",
+    "test_integration_litellm",
     "test_kv",
     "test_named_vectors",
     "test_payload",
