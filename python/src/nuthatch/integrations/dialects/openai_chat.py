@@ -32,7 +32,7 @@ class Chat:
     """``POST …/chat/completions``."""
 
     def question(self, request: Mapping[str, Any], headers: Mapping[str, str], allowed: Allowed) -> Question:
-        _check(request)
+        refuse(request)
         messages = request.get("messages")
         if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
             raise Bypassed("unreadable")
@@ -130,7 +130,8 @@ class Chat:
         yield spelt("[DONE]")
 
 
-def _check(request: Mapping[str, Any]) -> None:
+def refuse(request: Mapping[str, Any]) -> None:
+    """Raises ``Bypassed`` for parameters with which no cache answers."""
     if (request.get("n") or 1) != 1:
         raise Bypassed("several answers")
     if request.get("logprobs") or request.get("top_logprobs"):
