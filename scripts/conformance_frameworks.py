@@ -34,11 +34,14 @@ PACKAGES = [
     "langgraph-checkpoint-conformance==0.0.2",
     "haystack-ai==3.4.0",
     "llama-index-core==0.14.25",
+    "openai==3.57.0",
+    "anthropic==2.14.0",
 ]
 #: LiteLLM's cache imports parts of its proxy, which want the last two.
 LITELLM = [*RUNNER, "litellm==1.102.4", "fastapi==0.165.0", "orjson==3.13.0"]
-#: What is tested with LiteLLM alone.
-OF_LITELLM = "test_integration_litellm"
+#: Our tests that need LiteLLM's packages, and one that runs with its older client of OpenAI, too.
+OF_LITELLM = ("test_integration_litellm",)
+ALSO_WITH_LITELLM = ("test_integration_openai",)
 #: Of suites whose fixtures are awaited, and of frameworks that warn of their own future.
 OPTIONS = [
     *("-q", "-p", "no:cacheprovider", "--tb=short", "-o", "asyncio_mode=auto"),
@@ -60,8 +63,9 @@ def main() -> int:
     for module in sorted({name.split("::")[0] for name in outcomes}):
         tell(module, outcomes)
     modules = sorted((ROOT / "python" / "tests").glob("test_integration_*.py"))
-    ours = tested(python, [path for path in modules if path.stem != OF_LITELLM])
-    ours |= tested(litellm, [path for path in modules if path.stem == OF_LITELLM])
+    ours = tested(python, [path for path in modules if path.stem not in OF_LITELLM])
+    again = tested(litellm, [path for path in modules if path.stem in OF_LITELLM + ALSO_WITH_LITELLM])
+    ours |= {f"{name} with LiteLLM": outcome for name, outcome in again.items()}
     for name in sorted(name for name, outcome in ours.items() if outcome != "passed"):
         print(f"{name} {ours[name]}", file=sys.stderr)
     for module in sorted({name.split("::")[0] for name in ours}):

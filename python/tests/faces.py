@@ -33,6 +33,7 @@ EVERYWHERE = {
     "test_integration_langchain_cache",
     "test_integration_litellm",
     "test_integration_llama_index_cache",
+    "test_integration_openai",
     "test_kv",
     "test_named_vectors",
     "test_payload",

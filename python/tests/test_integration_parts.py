@@ -29,7 +29,9 @@ def rows(notes):
     return notes
 
 
-@pytest.mark.parametrize("name", ["conditions", "given", "keys", "frames", "missing", "questions", "dialects.events"])
+@pytest.mark.parametrize(
+    "name", ["conditions", "given", "keys", "frames", "missing", "questions", "dialects.events", "clients.control"]
+)
 def test_examples_of_the_documentation_run(name):
     failed, ran = doctest.testmod(importlib.import_module(f"nuthatch.integrations.{name}"), verbose=False)
     assert (failed, ran > 0) == (0, True)

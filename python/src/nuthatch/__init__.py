@@ -113,6 +113,7 @@ from .tree_entries import (
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches
 from .vector_fields import VectorField
+from .wrapping import wrap
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
@@ -242,4 +243,5 @@ __all__ = [
     "errors",
     "importers",
     "restore",
+    "wrap",
 ]

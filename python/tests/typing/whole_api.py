@@ -153,6 +153,7 @@ def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterat
     assert_type(cache.audits(), list[nuthatch.CacheAudit])
     assert_type(cache.invalidate(tag="t"), int)
     assert_type(cache.stats().ledger.bound, float)
+    assert_type(nuthatch.wrap(Path(), cache, scope=user, ttl=60), Path)
     graph = assert_type(db.graph("web", create=True, durability="os"), nuthatch.Graph)
     assert_type(db.graphs(), list[str])
     assert_type(db.drop_graph("none"), bool)

@@ -79,3 +79,8 @@ def text_of(content: Any, allowed: Allowed) -> str | None:
 
 #: Parts of messages that are steps of an agent.
 _STEPS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+
+
+def last_words(texts: Iterable[str | None]) -> str:
+    """The last text that there is; it stands for a request that has no question."""
+    return next((text for text in reversed(list(texts)) if text), "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..questions import Question
-from .dialect import Allowed, Answer, Bypassed, text_of
+from .dialect import Allowed, Answer, Bypassed, last_words, text_of
 from .events import Event, pieces, spelt
 
 #: Fields that change an answer.
@@ -23,7 +23,7 @@ _HASHED = frozenset(
 _IGNORED = frozenset(
     (
         *("stream", "stream_options", "user", "metadata", "store", "service_tier", "safety_identifier"),
-        *("prompt_cache_key", "prompt_cache_retention"),
+        *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
     )
 )
 
@@ -32,6 +32,7 @@ class Chat:
     """``POST …/chat/completions``."""
 
     def question(self, request: Mapping[str, Any], headers: Mapping[str, str], allowed: Allowed) -> Question:
+        """As ``Dialect.question``."""
         refuse(request)
         messages = request.get("messages")
         if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
@@ -46,13 +47,14 @@ class Chat:
         hashed = {name: value for name, value in request.items() if name not in _IGNORED and value is not None}
         text = None if last is None else texts[last]
         if last is None or text is None:
-            return Question(_last_words(texts), hashed, by_meaning=False)
+            return Question(last_words(texts), hashed, by_meaning=False)
         hashed["messages"] = [
             {**message, "content": None} if at == last else message for at, message in enumerate(messages)
         ]
         return Question(text, hashed, by_meaning=not is_acting and set(hashed) <= _HASHED)
 
     def objection(self, request: Mapping[str, Any], answer: Mapping[str, Any], allowed: Allowed) -> str | None:
+        """As ``Dialect.objection``."""
         choices = answer.get("choices")
         if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], Mapping):
             return "choices"
@@ -73,12 +75,15 @@ class Chat:
         return "broken" if _wants_json(request) and not _is_json(content) else None
 
     def can_give(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
+        """As ``Dialect.can_give``."""
         return not (request.get("stream") and _wants_usage(request)) or answer.get("usage") is not None
 
     def is_last(self, event: Event) -> bool:
+        """As ``Dialect.is_last``."""
         return event.data == "[DONE]"
 
     def assembled(self, events: Iterable[Event]) -> Answer | None:
+        """As ``Dialect.assembled``."""
         body: dict[str, Any] = {}
         message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
         finish, lengths = None, []
@@ -103,6 +108,7 @@ class Chat:
         return Answer({**body, "object": "chat.completion", "choices": [choice]}, lengths)
 
     def stream(self, request: Mapping[str, Any], answer: Answer) -> Iterator[bytes]:
+        """As ``Dialect.stream``."""
         body, wants_usage = answer.body, _wants_usage(request)
         head = {name: value for name, value in body.items() if name not in ("choices", "usage", "object")}
         head = {**head, "object": "chat.completion.chunk"}
@@ -170,10 +176,6 @@ def _grow_call(calls: dict[int, Any], more: Mapping[str, Any]) -> None:
     for name, text in (more.get("function") or {}).items():
         if isinstance(text, str):
             call["function"][name] = call["function"].get(name, "") + text
-
-
-def _last_words(texts: list[str | None]) -> str:
-    return next((text for text in reversed(texts) if text), "")
 
 
 def _wants_usage(request: Mapping[str, Any]) -> bool:
