@@ -28,6 +28,7 @@ EVERYWHERE = {
     "test_bad_input",
     "test_batches",
     "test_cache",
+    "test_compat_mneme",
     "test_facets",
     "test_graph",
     "test_integration_langchain_cache",
