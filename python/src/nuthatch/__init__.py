@@ -44,6 +44,7 @@ from .answers import (
 )
 from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .cache import Cache
+from .calibration import Calibration, CurvePoint
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -153,11 +154,13 @@ __all__ = [
     "CacheHit",
     "CacheLedger",
     "CacheStats",
+    "Calibration",
     "ClosedError",
     "Collection",
     "CollectionInfo",
     "ConflictError",
     "CorruptError",
+    "CurvePoint",
     "Database",
     "DiskStats",
     "Doctor",

@@ -6,14 +6,16 @@ What it is not: a promise. A threshold that was good for these pairs says nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from .errors import InvalidError
 
 #: What a threshold is chosen for.
-Target = Literal["f1", "precision", "recall"]
+Target: TypeAlias = Literal["f1", "precision", "recall"]
+#: Two prompts, and whether one answer is right for both.
+LabelledPair: TypeAlias = tuple[str, str, bool]
 
 
 class CurvePoint(NamedTuple):
@@ -87,6 +89,52 @@ def best_of(
         if point.precision >= (min_precision or 0.0) and point.recall >= (min_recall or 0.0) and point.recall > 0
     ]
     return max(fit, key=lambda point: (float(getattr(point, target)), point.f1, point.threshold), default=None)
+
+
+def measured(
+    pairs: Iterable[LabelledPair],
+    embed: Callable[[str], Sequence[float]] | None,
+    target: Target,
+    min_precision: float | None,
+    min_recall: float | None,
+) -> Calibration:
+    """Measures pairs as a cache would compare them: in one that is thrown away."""
+    same: list[float] = []
+    different: list[float] = []
+    vetoes: dict[str, list[int]] = {}
+    for cosine, veto, is_same in _compared(pairs, embed):
+        (same if is_same else different).append(cosine)
+        if veto is not None:
+            vetoes.setdefault(veto, [0, 0])[0 if is_same else 1] += 1
+    curve = curve_of(same, different)
+    best = best_of(curve, target, min_precision, min_recall)
+    if best is None:
+        raise InvalidError(
+            f"no threshold reaches min_precision={min_precision} and min_recall={min_recall} on these pairs; ask for less"
+        )
+    ruled_out = {veto: (of[0], of[1]) for veto, of in sorted(vetoes.items())}
+    return Calibration(*best, best.f1, curve, len(same), len(different), ruled_out)
+
+
+def _compared(
+    pairs: Iterable[LabelledPair], embed: Callable[[str], Sequence[float]] | None
+) -> Iterable[tuple[float, str | None, bool]]:
+    """The cosine of each pair, and the difference that rules it out."""
+    from .database import connect
+
+    with connect(":memory:") as database:
+        # A budget, so that meanings are compared; nothing is looked up, so nothing is given.
+        cache = database.cache("pairs", budget=0.5)
+        for at, pair in enumerate(pairs):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 3 or not isinstance(pair[2], bool):
+                raise InvalidError(f"pairs[{at}]={pair!r}; give two prompts, and True if one answer is right for both")
+            stored, asked, is_same = pair
+            scope = {"pair": str(at)}
+            vectors = (None, None) if embed is None else (embed(stored), embed(asked))
+            cache.store(stored, None, scope=scope, vector=vectors[0])
+            near = cache.explain(asked, scope=scope, vector=vectors[1]).candidates
+            # A cache does not compare prompts below a cosine of one half.
+            yield (near[0].similarity, near[0].veto, is_same) if near else (0.0, None, is_same)
 
 
 def _point(threshold: float, same: Sequence[float], different: Sequence[float]) -> CurvePoint:
