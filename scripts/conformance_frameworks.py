@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ PACKAGES = [
 LITELLM = [*RUNNER, "litellm==1.102.4", "fastapi==0.165.0", "orjson==3.13.0"]
 #: Our tests that need LiteLLM's packages, and one that runs with its older client of OpenAI, too.
 OF_LITELLM = ("test_integration_litellm",)
-ALSO_WITH_LITELLM = ("test_integration_openai",)
+ALSO_WITH_LITELLM = ("test_integration_openai", "test_integration_openai_responses")
 #: Of suites whose fixtures are awaited, and of frameworks that warn of their own future.
 OPTIONS = [
     *("-q", "-p", "no:cacheprovider", "--tb=short", "-o", "asyncio_mode=auto"),
@@ -89,6 +90,11 @@ def environment(folder: Path, packages: list[str]) -> Path:
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
         subprocess.run([*install, *packages], check=True)
         stamp.write_text("\n".join(packages), encoding="utf-8")
+    if command := shutil.which("nuthatch"):
+        # Tests over HTTP start it from beside their interpreter.
+        link = folder / "bin" / "nuthatch"
+        link.unlink(missing_ok=True)
+        link.symlink_to(command)
     for site in folder.glob("lib/python3*/site-packages"):
         (site / "nuthatch-source.pth").write_text(f"{ROOT / 'python' / 'src'}\n", encoding="utf-8")
     return python

@@ -48,7 +48,9 @@ def provider() -> Iterator[Provider]:
             if made.status != 200:
                 self._whole({"error": {"message": "no", "type": "x", "code": None}}, made.status)
                 return
-            speak = _messages if self.path.split("?")[0].endswith("/messages") else _chat
+            speak = {"messages": _messages, "responses": _responses}.get(
+                self.path.split("?")[0].rpartition("/")[2], _chat
+            )
             whole, events = speak(made, body)
             if body.get("stream"):
                 self._events(events)
@@ -86,7 +88,7 @@ def provider() -> Iterator[Provider]:
 
     server = Server(("127.0.0.1", 0), Handler)
     made.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield made
@@ -159,3 +161,29 @@ def _messages(made: Provider, body: dict[str, Any]) -> tuple[dict[str, Any], lis
         "usage": {"output_tokens": 4},
     }
     return whole, [*events, _event(ended, "message_delta"), _event({"type": "message_stop"}, "message_stop")]
+
+
+def _responses(made: Provider, body: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    part = made.message.get("part") or {"type": "output_text", "text": made.text, "annotations": [], "logprobs": []}
+    said = {"id": f"msg_{made.asked}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    output = [{"id": f"rs_{made.asked}", "type": "reasoning", "summary": []}, *made.message.get("output", [said])]
+    head = {"id": f"resp_{made.asked}", "object": "response", "created_at": 1_700_000_000, "model": body["model"]}
+    more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None, "incomplete_details": None}
+    usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+    whole = {**head, **more, "output": output, "status": made.finish or "completed", "usage": usage}
+    begun = {**whole, "output": [], "status": "in_progress", "usage": None}
+    told: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    for at, item in enumerate(output):
+        place = {"item_id": item["id"], "output_index": at}
+        empty = {**item, **({"content": []} if item["type"] == "message" else {})}
+        told.append({"type": "response.output_item.added", "output_index": at, "item": empty})
+        if item["type"] == "message" and part["type"] == "output_text":
+            within = {**place, "content_index": 0}
+            told.append({"type": "response.content_part.added", **within, "part": {**part, "text": ""}})
+            for piece in (made.text[:4], made.text[4:]):
+                told.append({"type": "response.output_text.delta", **within, "delta": piece, "logprobs": []})
+            told.append({"type": "response.output_text.done", **within, "text": made.text, "logprobs": []})
+            told.append({"type": "response.content_part.done", **within, "part": part})
+        told.append({"type": "response.output_item.done", "output_index": at, "item": item})
+    told.append({"type": f"response.{whole['status']}", "response": whole})
+    return whole, [_event({**one, "sequence_number": at}, one["type"]) for at, one in enumerate(told)]

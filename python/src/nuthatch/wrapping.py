@@ -29,10 +29,11 @@ def wrap(
 ) -> Client:
     """Returns a client like ``client``, of ``openai`` or ``anthropic``, that asks a cache first.
 
-    ``chat.completions`` and ``messages`` are answered: ``create``, ``parse`` and ``stream``, awaited too. The last text of
-    the user is the question; everything else that changes an answer is the scope. With tools, several parts in the user's
-    message, or a field that is not known, only the very same request is answered. Requests for several answers, for
-    logprobs, with a temperature above 1, with a web search or with media go to the model; everything else passes untouched.
+    ``chat.completions``, ``responses`` with ``store=False`` and ``messages`` are answered: ``create``, ``parse`` and
+    ``stream``, awaited too. The last text of the user is the question; everything else that changes an answer is the scope.
+    With tools, several parts in the user's message, or a field that is not known, only the very same request is answered.
+    Requests for several answers, for logprobs, with a temperature above 1, with tools of the provider or with media go to
+    the model; everything else passes untouched.
 
     ``scope`` are further parts of each scope, or a function of the request, such as ``lambda request: {"user": request["user"]}``.
     ``embed`` makes the vector of a question; without it the cache embeds by itself. ``question`` finds the question inside

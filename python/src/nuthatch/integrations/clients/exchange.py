@@ -15,6 +15,7 @@ from ..dialects.anthropic_messages import Messages
 from ..dialects.dialect import Allowed, Answer, Bypassed, Dialect
 from ..dialects.events import Event, Reader
 from ..dialects.openai_chat import Chat
+from ..dialects.openai_responses import Responses
 from ..questions import Question, Questions
 from .control import Control
 
@@ -23,7 +24,7 @@ _STREAM_BYTES_MAX = 16 << 20
 
 _LOG = logging.getLogger("nuthatch.wrap")
 
-_DIALECTS: dict[str, Dialect] = {"/chat/completions": Chat(), "/messages": Messages()}
+_DIALECTS: dict[str, Dialect] = {"/chat/completions": Chat(), "/responses": Responses(), "/messages": Messages()}
 
 ScopeOf = Callable[[Mapping[str, Any]], Mapping[str, str]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -84,3 +85,12 @@ _STEPS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 def last_words(texts: Iterable[str | None]) -> str:
     """The last text that there is; it stands for a request that has no question."""
     return next((text for text in reversed(list(texts)) if text), "")
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

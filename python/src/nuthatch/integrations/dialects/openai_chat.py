@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..questions import Question
-from .dialect import Allowed, Answer, Bypassed, last_words, text_of
+from .dialect import Allowed, Answer, Bypassed, is_json, last_words, text_of
 from .events import Event, pieces, spelt
 
 #: Fields that change an answer.
@@ -72,7 +71,7 @@ class Chat:
         content = message.get("content")
         if not isinstance(content, str) or not content.strip():
             return "empty"
-        return "broken" if _wants_json(request) and not _is_json(content) else None
+        return "broken" if _wants_json(request) and not is_json(content) else None
 
     def can_give(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
         """As ``Dialect.can_give``."""
@@ -186,11 +185,3 @@ def _wants_usage(request: Mapping[str, Any]) -> bool:
 def _wants_json(request: Mapping[str, Any]) -> bool:
     wanted = request.get("response_format")
     return isinstance(wanted, Mapping) and wanted.get("type") in ("json_object", "json_schema")
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
