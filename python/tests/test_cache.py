@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import threading
 
 import pytest
 
 import nuthatch
-from nuthatch import AsyncCache, Cache, InvalidError, NotFoundError, Source
+from nuthatch import AsyncCache, Cache, InvalidError, NotFoundError, Source, cache_page
 
 
 @pytest.fixture
@@ -248,6 +249,110 @@ def test_a_decorated_function_is_called_once_for_each_scope(cache):
         ask(prompt="What is DNS?")
 
 
+def test_a_decorated_function_to_be_awaited_is_called_once(cache):
+    calls = []
+
+    @cache.cached
+    async def ask(prompt, *, model="small"):
+        calls.append((prompt, model))
+        return f"{prompt} {model}"
+
+    async def use():
+        return [await ask("What is DNS?"), await ask("what's DNS?"), await ask("What is DNS?", model="large")]
+
+    assert inspect.iscoroutinefunction(ask)
+    assert asyncio.run(use()) == ["What is DNS? small", "What is DNS? small", "What is DNS? large"]
+    assert len(calls) == 2
+
+
+def test_known_answers_are_stored_before_anybody_asks(db, cache):
+    db.collection("notes", embedder=None).upsert([{"id": "a1", "text": "x"}])
+    user = {"user": "anna"}
+    more = {"prompt": "What is a1?", "response": "x", "sources": [("notes", "a1")], "scope": {"user": "ben"}}
+    assert (
+        cache.warm([("What is DNS?", "names"), ["What is BGP?", {"a": 1}], more], scope=user, tags="faq", ttl=60) == 3
+    )
+    assert cache.check("what's BGP", scope=user).response == {"a": 1}
+    assert cache.check("What is a1?", scope={"user": "ben"}).sources == [Source("notes", "a1")]
+    assert cache.invalidate(tag="faq") == 3
+    assert cache.warm([]) == 0
+    assert db.cache("answers", mode="off").warm([("a", 1)]) == 0
+    for wrong in ("ab c", ("a",), {"prompt": "a"}, {"prompt": "a", "response": 1, "budget": 1}):
+        with pytest.raises(InvalidError, match=r"pairs\[1\]"):
+            cache.warm([("a", 1), wrong])
+
+
+VECTORS = {
+    "How do I reset my password?": near(0),
+    "How can I reset the password?": near(1),
+    "Resetting my password, how?": near(20),
+    "How do I close my account?": near(10),
+    "How far is the moon?": [0.0, 0.0, 1.0],
+    "What is 15% of 80?": near(0),
+    "What is 18% of 80?": near(0),
+}
+PAIRS = [
+    ("How do I reset my password?", "How can I reset the password?", True),
+    ("How do I reset my password?", "Resetting my password, how?", True),
+    ("How do I reset my password?", "How do I close my account?", False),
+    ("How do I reset my password?", "How far is the moon?", False),
+    ("What is 15% of 80?", "What is 18% of 80?", False),
+]
+
+
+def test_labelled_pairs_tell_what_a_threshold_would_have_done(cache):
+    found = cache.calibrate(PAIRS, embed=VECTORS.__getitem__, target="recall")
+    assert (found.same, found.different, found.recall, found.precision) == (2, 3, 1.0, 0.5)
+    assert found.threshold == max(point.threshold for point in found.curve if point.recall == 1.0)
+    assert found.curve == sorted(found.curve)
+    assert (len(found.curve), found.curve[0].threshold) == (5, 0.0)
+    assert 0.97 < found.threshold < 0.99
+    assert found.vetoes == {"numbers": (0, 1)}
+    assert cache.stats().entries == 0
+    with pytest.raises(InvalidError, match="no threshold reaches"):
+        cache.calibrate(PAIRS, embed=VECTORS.__getitem__, min_precision=0.9)
+    with pytest.raises(InvalidError, match="no pair is the same"):
+        cache.calibrate([], embed=VECTORS.__getitem__)
+    with pytest.raises(InvalidError, match=r"pairs\[0\]"):
+        cache.calibrate([("a", "b", 1)], embed=VECTORS.__getitem__)
+    with pytest.raises(InvalidError, match="target"):
+        cache.calibrate(PAIRS, embed=VECTORS.__getitem__, target="f2")
+
+
+def test_the_page_tells_what_the_cache_does_and_escapes_everything(db):
+    cache = db.cache("answers", budget=0.1)
+    assert "no budget" in db.cache("plain").report_html()
+    cache.store("How do I reset my password?", {"answer": '<img src=x onerror=alert(1)> & "more"'}, vector=near(0))
+    cache.check("How can I reset the password?", vector=near(1))
+    found = cache.report_html()
+    assert "&lt;img src=x onerror=alert(1)&gt;" in found
+    assert "How can I reset the password?" in found
+    [waiting] = cache.audits()
+    waiting = dataclasses.replace(waiting, asked="<script>alert('x')</script>", prompt="<b>bold</b>")
+    page = cache_page.page("<i>", cache.stats(), [waiting])
+    for raw in ("<img", "<script", "<b>", "<i>"):
+        assert raw not in found + page
+    assert "With probability 95%" in page
+    assert "http" not in page, "nothing comes from the network"
+    from html.parser import HTMLParser
+
+    class Balanced(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.open = []
+
+        def handle_starttag(self, tag, attrs):
+            if tag != "meta":
+                self.open.append(tag)
+
+        def handle_endtag(self, tag):
+            assert self.open.pop() == tag
+
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+
+
 def test_a_failed_computation_is_not_stored(cache):
     def fail():
         raise ZeroDivisionError
@@ -284,7 +389,11 @@ def test_the_awaited_cache_has_the_same_calls(address):
             assert await cache.get_or_compute("What is 6 x 7?", compute) == 42
             assert (await cache.explain("What is 6 x 7?")).tier == "exact"
             assert await cache.audits() == []
-            assert await cache.clear() == 2
+            assert (await cache.calibrate(PAIRS, embed=VECTORS.__getitem__)).same == 2
+            assert "<h1>Cache answers</h1>" in await cache.report_html()
+            warmed = {"prompt": "What is BGP?", "response": "routes", "vector": [0, 1, 1]}
+            assert await cache.warm([warmed], tags=["faq"]) == 1
+            assert await cache.clear() == 3
             assert (await cache.stats()).entries == 0
             assert await db.caches() == ["answers"]
             assert await db.drop_cache("answers")

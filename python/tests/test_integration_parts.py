@@ -29,7 +29,9 @@ def rows(notes):
     return notes
 
 
-@pytest.mark.parametrize("name", ["conditions", "given", "keys", "frames", "missing"])
+@pytest.mark.parametrize(
+    "name", ["conditions", "given", "keys", "frames", "missing", "questions", "dialects.events", "clients.control"]
+)
 def test_examples_of_the_documentation_run(name):
     failed, ran = doctest.testmod(importlib.import_module(f"nuthatch.integrations.{name}"), verbose=False)
     assert (failed, ran > 0) == (0, True)
@@ -125,6 +127,7 @@ def test_a_frame_that_was_cut_is_an_error():
         ("langgraph", "langgraph", "langgraph"),
         ("llama_index", "llama_index", "llama-index"),
         ("haystack", "haystack", "haystack"),
+        ("litellm", "litellm", "litellm"),
     ],
 )
 def test_without_its_framework_an_integration_names_the_extra(module, framework, extra):

@@ -44,6 +44,7 @@ from .answers import (
 )
 from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .cache import Cache
+from .calibration import Calibration, CurvePoint
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -113,6 +114,7 @@ from .tree_entries import (
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches
 from .vector_fields import VectorField
+from .wrapping import wrap
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
@@ -152,11 +154,13 @@ __all__ = [
     "CacheHit",
     "CacheLedger",
     "CacheStats",
+    "Calibration",
     "ClosedError",
     "Collection",
     "CollectionInfo",
     "ConflictError",
     "CorruptError",
+    "CurvePoint",
     "Database",
     "DiskStats",
     "Doctor",
@@ -242,4 +246,5 @@ __all__ = [
     "errors",
     "importers",
     "restore",
+    "wrap",
 ]

@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 
 from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
-from .cache import Cache, Scope
-from .errors import InvalidError
+from .cache import Cache, Scope, Warmed, called
+from .calibration import Calibration, LabelledPair, Target
 from .threads import in_thread
 
 P = ParamSpec("P")
@@ -58,6 +58,17 @@ class AsyncCache:
 
     put = store
 
+    async def warm(
+        self,
+        pairs: Iterable[Warmed],
+        *,
+        scope: Scope = None,
+        tags: Iterable[str] = (),
+        ttl: timedelta | float | None = None,
+    ) -> int:
+        """As ``Cache.warm``."""
+        return await in_thread(self.sync.warm, pairs, scope=scope, tags=tags, ttl=ttl)
+
     async def get_or_compute(
         self,
         prompt: str,
@@ -83,11 +94,8 @@ class AsyncCache:
 
         @functools.wraps(function)
         async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-            if not args or not isinstance(args[0], str):
-                raise InvalidError("the first argument of a cached function is its prompt, given by its place")
-            scope = {f"argument {at}": repr(value) for at, value in enumerate(args[1:], start=1)}
-            scope |= {name: repr(value) for name, value in kwargs.items()}
-            return await self.get_or_compute(args[0], lambda: function(*args, **kwargs), scope=scope)
+            prompt, scope = called(args, kwargs)
+            return await self.get_or_compute(prompt, lambda: function(*args, **kwargs), scope=scope)
 
         return wrapped
 
@@ -123,6 +131,29 @@ class AsyncCache:
     async def stats(self) -> CacheStats:
         """As ``Cache.stats``."""
         return await in_thread(self.sync.stats)
+
+    async def calibrate(
+        self,
+        pairs: Iterable[LabelledPair],
+        *,
+        embed: Callable[[str], Sequence[float]] | None = None,
+        target: Target = "f1",
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+    ) -> Calibration:
+        """As ``Cache.calibrate``. ``embed`` runs in the thread of the call."""
+        return await in_thread(
+            self.sync.calibrate,
+            pairs,
+            embed=embed,
+            target=target,
+            min_precision=min_precision,
+            min_recall=min_recall,
+        )
+
+    async def report_html(self, *, audits: int = 50) -> str:
+        """As ``Cache.report_html``."""
+        return await in_thread(self.sync.report_html, audits=audits)
 
 
 def _checked(

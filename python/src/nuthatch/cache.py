@@ -10,15 +10,18 @@ This rests on the verdicts of whoever judges.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from . import arguments
 from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .calibration import Calibration, LabelledPair, Target, measured
 from .errors import InvalidError
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from .cores import CacheCore
@@ -32,6 +35,8 @@ CacheMode: TypeAlias = Literal["serve", "shadow", "off"]
 Judge: TypeAlias = "Callable[[str, CacheHit], bool]"
 #: The parts of a scope, or a value for its only part.
 Scope: TypeAlias = "Mapping[str, str] | None"
+#: A prompt with its answer, or the arguments of ``Cache.store`` by their names.
+Warmed: TypeAlias = "tuple[str, Any] | Mapping[str, Any]"
 
 
 class Cache:
@@ -124,6 +129,30 @@ class Cache:
 
     put = store
 
+    def warm(
+        self,
+        pairs: Iterable[Warmed],
+        *,
+        scope: Scope = None,
+        tags: Iterable[str] = (),
+        ttl: timedelta | float | None = None,
+    ) -> int:
+        """Stores answers that are known, such as those of a list of frequent questions, and returns how many.
+
+        ``pairs`` are prompts with their answers, or mappings with the arguments of ``store``, which then hold in place of
+        those given here. Each is stored by itself: an error leaves those before it.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     cache = db.cache("answers")
+        ...     cache.warm([("What is DNS?", "names"), {"prompt": "What is BGP?", "response": "routes", "ttl": 60}])
+        ...     cache.check("what's BGP").response
+        2
+        'routes'
+        """
+        given: dict[str, Any] = {"scope": scope, "tags": [tags] if isinstance(tags, str) else list(tags), "ttl": ttl}
+        return sum(self.store(**{**given, **_warmed(at, pair)}).stored for at, pair in enumerate(pairs))
+
     def get_or_compute(
         self,
         prompt: str,
@@ -157,6 +186,8 @@ class Cache:
     def cached(self, function: Callable[P, T]) -> Callable[P, T]:
         """Decorates a function whose first argument is a prompt. Its other arguments are the scope.
 
+        A function to be awaited stays one; calls of it do not wait for each other.
+
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
         ...     @db.cache("answers").cached
@@ -169,13 +200,24 @@ class Cache:
         ('SAY IT', 'SAY IT', 'SAY IT')
         """
 
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                prompt, scope = called(args, kwargs)
+                hit = await in_thread(self.check, prompt, scope=scope)
+                if hit is not None:
+                    return hit.response
+                answer = await function(*args, **kwargs)
+                await in_thread(self.store, prompt, answer, scope=scope)
+                return answer
+
+            return cast("Callable[P, T]", awaited)
+
         @functools.wraps(function)
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-            if not args or not isinstance(args[0], str):
-                raise InvalidError("the first argument of a cached function is its prompt, given by its place")
-            scope = {f"argument {at}": repr(value) for at, value in enumerate(args[1:], start=1)}
-            scope |= {name: repr(value) for name, value in kwargs.items()}
-            return self.get_or_compute(args[0], lambda: function(*args, **kwargs), scope=scope)
+            prompt, scope = called(args, kwargs)
+            return self.get_or_compute(prompt, lambda: function(*args, **kwargs), scope=scope)
 
         return wrapped
 
@@ -232,6 +274,41 @@ class Cache:
         """Returns what the cache holds and has done, and what its promise stands on."""
         return CacheStats.of(self._ask("stats", {}))
 
+    def calibrate(
+        self,
+        pairs: Iterable[LabelledPair],
+        *,
+        embed: Callable[[str], Sequence[float]] | None = None,
+        target: Target = "f1",
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+    ) -> Calibration:
+        """Measures labelled pairs of prompts: what a threshold of the cosine would have done with them, and which of them a
+        difference rules out.
+
+        A pair is two prompts and whether one answer is right for both. ``embed`` makes their vectors; without it, the model
+        that is installed here. A cosine below 0.5 counts as 0: no cache compares such prompts. Nothing is stored in this
+        cache, and nothing of it changes. Its answers need no threshold; the curve says how well vectors alone could have
+        told the pairs apart. Raises InvalidError if no threshold reaches ``min_precision`` and ``min_recall``.
+
+        >>> import nuthatch
+        >>> pairs = [("reset my password", "reset the password", True), ("reset my password", "close my account", False)]
+        >>> vectors = {"reset my password": [1, 0], "reset the password": [0.9, 0.1], "close my account": [0.2, 1]}
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     found = db.cache("answers").calibrate(pairs, embed=vectors.__getitem__)
+        >>> found.precision, found.recall, 0.9 < found.threshold < 1
+        (1.0, 1.0, True)
+        """
+        return measured(pairs, embed, target, min_precision, min_recall)
+
+    def report_html(self, *, audits: int = 50) -> str:
+        """Returns a page for a browser: what the cache holds and has done, its ledger, and the oldest answers that wait for a
+        verdict. It needs nothing from the network.
+        """
+        from .cache_page import page
+
+        return page(self.name, self.stats(), self.audits(audits))
+
     def _configure(self, change: dict[str, Any]) -> None:
         self._ask("configure", change)
 
@@ -283,6 +360,29 @@ def settings(
         "scope": None if scope is None else [arguments.text("scope", part) for part in scope],
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def called(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The prompt and the scope of a call of a decorated function."""
+    if not args or not isinstance(args[0], str):
+        raise InvalidError("the first argument of a cached function is its prompt, given by its place")
+    scope = {f"argument {at}": repr(value) for at, value in enumerate(args[1:], start=1)}
+    return args[0], scope | {name: repr(value) for name, value in kwargs.items()}
+
+
+def _warmed(at: int, pair: Warmed) -> dict[str, Any]:
+    if isinstance(pair, Mapping):
+        known = {"prompt", "response", "scope", "vector", "sources", "tags", "ttl"}
+        if not {"prompt", "response"} <= set(pair) <= known:
+            raise InvalidError(
+                f"pairs[{at}] has {sorted(pair)}; it needs prompt and response, and may have the rest of {sorted(known)}"
+            )
+        return dict(pair)
+    try:
+        prompt, response = pair
+    except (TypeError, ValueError):
+        raise InvalidError(f"pairs[{at}]={pair!r} is no prompt with its answer; give a pair of both") from None
+    return {"prompt": prompt, "response": response}
 
 
 def _seconds(name: str, value: timedelta | float) -> float:

@@ -1,4 +1,4 @@
-"""LangChain's standard tests (langchain-tests) against our vector store, store of bytes and retriever."""
+"""LangChain's standard tests (langchain-tests) against our vector store, store of bytes, retriever and cache."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 from langchain_tests.integration_tests import (
+    AsyncCacheTestSuite,
     BaseStoreAsyncTests,
     BaseStoreSyncTests,
     RetrieversIntegrationTests,
+    SyncCacheTestSuite,
     VectorStoreIntegrationTests,
 )
 
 import nuthatch
 from nuthatch.integrations.langchain import (
     NuthatchByteStore,
+    NuthatchCache,
     NuthatchRetriever,
     NuthatchVectorStore,
 )
@@ -61,3 +64,17 @@ class TestRetriever(RetrieversIntegrationTests):
     @property
     def retriever_query_example(self) -> str:
         return "birds"
+
+
+class Answers:
+    @pytest.fixture
+    def cache(self, db: nuthatch.Database) -> NuthatchCache:
+        return NuthatchCache(db.cache("answers"))
+
+
+class TestCache(Answers, SyncCacheTestSuite):
+    pass
+
+
+class TestCacheAwaited(Answers, AsyncCacheTestSuite):
+    pass

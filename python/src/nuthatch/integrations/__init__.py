@@ -1,4 +1,4 @@
-"""Nuthatch where frameworks look for a store: LangChain, LangGraph, LlamaIndex, Haystack.
+"""Nuthatch where frameworks look for a store or a cache: LangChain, LangGraph, LlamaIndex, Haystack, LiteLLM.
 
 What it is: one package a framework, each an extra (``pip install 'nuthatch[langchain]'``), each built on the public API alone,
 so that every result of ``nuthatch.connect`` will do.

@@ -1,11 +1,13 @@
-"""Nuthatch for LangChain: a vector store, a store of bytes, a retriever. ``pip install 'nuthatch[langchain]'``.
+"""Nuthatch for LangChain: a vector store, a store of bytes, a retriever, a cache. ``pip install 'nuthatch[langchain]'``.
 
-What it is: ``NuthatchVectorStore`` and ``NuthatchRetriever`` on a collection, ``NuthatchByteStore`` on a keyspace. A document's
-metadata is the record's payload, its ``page_content`` the record's text, so the same collection serves every other face.
+What it is: ``NuthatchVectorStore`` and ``NuthatchRetriever`` on a collection, ``NuthatchByteStore`` on a keyspace,
+``NuthatchCache`` on a cache of answers. A document's metadata is the record's payload, its ``page_content`` the record's text, so
+the same collection serves every other face.
 """
 
 try:
     from .byte_store import NuthatchByteStore
+    from .cache import NuthatchCache
     from .retriever import NuthatchRetriever
     from .vector_store import NuthatchVectorStore
 except ImportError as error:
@@ -13,4 +15,4 @@ except ImportError as error:
 
     raise missing.package("langchain", "langchain", error) from error
 
-__all__ = ["NuthatchByteStore", "NuthatchRetriever", "NuthatchVectorStore"]
+__all__ = ["NuthatchByteStore", "NuthatchCache", "NuthatchRetriever", "NuthatchVectorStore"]

@@ -1,9 +1,11 @@
-"""Nuthatch for LangGraph: a checkpointer and a store. ``pip install 'nuthatch[langgraph]'``.
+"""Nuthatch for LangGraph: a checkpointer, a store and a cache of nodes. ``pip install 'nuthatch[langgraph]'``.
 
-What it is: ``NuthatchSaver`` keeps what graphs have come to, ``NuthatchStore`` what agents remember beyond a thread.
+What it is: ``NuthatchSaver`` keeps what graphs have come to, ``NuthatchStore`` what agents remember beyond a thread,
+``NuthatchNodeCache`` what nodes have returned.
 """
 
 try:
+    from .cache import NuthatchNodeCache
     from .checkpointer import NuthatchSaver
     from .store import NuthatchStore
 except ImportError as error:
@@ -11,4 +13,4 @@ except ImportError as error:
 
     raise missing.package("langgraph", "langgraph", error) from error
 
-__all__ = ["NuthatchSaver", "NuthatchStore"]
+__all__ = ["NuthatchNodeCache", "NuthatchSaver", "NuthatchStore"]

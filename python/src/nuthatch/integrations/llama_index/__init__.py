@@ -1,15 +1,16 @@
-"""Nuthatch for LlamaIndex: a vector store and a store of keys. ``pip install 'nuthatch[llama-index]'``.
+"""Nuthatch for LlamaIndex: a vector store, a store of keys and a cached model. ``pip install 'nuthatch[llama-index]'``.
 
-What it is: ``NuthatchVectorStore`` on a collection, ``NuthatchKVStore`` on a keyspace; the framework's ``KVDocumentStore`` and
-``KVIndexStore`` take the latter.
+What it is: ``NuthatchVectorStore`` on a collection, ``NuthatchKVStore`` on a keyspace (the framework's ``KVDocumentStore`` and
+``KVIndexStore`` take it), ``NuthatchCachedLLM`` round a model, on a cache of answers.
 """
 
 try:
     from .key_value import NuthatchKVStore
+    from .llm import NuthatchCachedLLM
     from .vector_store import NuthatchVectorStore
 except ImportError as error:
     from .. import missing
 
     raise missing.package("llama_index", "llama-index", error) from error
 
-__all__ = ["NuthatchKVStore", "NuthatchVectorStore"]
+__all__ = ["NuthatchCachedLLM", "NuthatchKVStore", "NuthatchVectorStore"]

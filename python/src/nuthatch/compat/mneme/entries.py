@@ -1,0 +1,158 @@
+"""The entries of a cache: texts in a keyspace, vectors in a collection, both written in one batch.
+
+Keys are ``e`` (the entry, as JSON) and ``a`` (last access and expiry, in milliseconds), each followed by namespace and hash; ``c``
+with namespace and name is a counter, and ``m`` tells what the cache was made with. A vector's record has the namespace as payload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...database import Database, Elements
+from ...integrations.conditions import Test, filtered
+from ...integrations.keys import pack, unpack
+
+_ENTRY, _ACCESS, _COUNTER, _META = b"e", b"a", b"c", b"m"
+_ELEMENTS: dict[str, Elements] = {"float32": "f32", "float16": "f16", "int8": "int8"}
+_TIMES = struct.Struct(">QQ")
+COUNTERS = ("hits_exact", "hits_semantic", "misses", "evictions", "expirations")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry."""
+
+    namespace: str
+    query: str
+    response: str
+    metadata: dict[str, Any]
+    created_ms: int
+    expires_ms: int
+    """0: never."""
+
+    def is_expired(self, now_ms: int) -> bool:
+        """Whether its time is over."""
+        return 0 < self.expires_ms <= now_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """When an entry was used, without its text."""
+
+    namespace: str
+    hash: str
+    accessed_ms: int
+    expires_ms: int
+
+
+class Entries:
+    """The entries under a name of a database."""
+
+    def __init__(self, database: Database, name: str, made_with: Mapping[str, Any]) -> None:
+        """``made_with`` are ``fingerprint``, ``dim`` and ``dtype`` of a new cache; an attribute says those that it has."""
+        self._database = database
+        self._kv = database.kv(f"{name}-entries")
+        spelt = json.dumps(made_with)
+        self._kv.compare_and_set(_META, None, spelt)
+        self.made_with: dict[str, Any] = json.loads(self._kv.get(_META) or spelt)
+        elements = _ELEMENTS[self.made_with["dtype"]]
+        self._vectors = database.collection(name, dim=self.made_with["dim"], elements=elements, embedder="none")
+
+    def get(self, namespace: str, hash: str) -> Entry | None:
+        """The entry of a query."""
+        found = self._kv.get(_ENTRY + pack(namespace, hash))
+        return None if found is None else Entry(**json.loads(found))
+
+    def put(self, entry: Entry, hash: str, vector: Sequence[float], now_ms: int) -> None:
+        """Stores an entry, and replaces that of the same query."""
+        key, id = pack(entry.namespace, hash), _id(entry.namespace, hash)
+        with self._database.batch() as batch:
+            batch.kv(self._kv.name).put(_ENTRY + key, json.dumps(asdict(entry)))
+            batch.kv(self._kv.name).put(_ACCESS + key, _TIMES.pack(now_ms, entry.expires_ms))
+            # A vector without a direction is near to nothing: such an entry is found by its text alone.
+            record = {"id": id, "payload": {"namespace": entry.namespace, "hash": hash}}
+            batch.collection(self._vectors.name).upsert([{**record, "vector": vector} if any(vector) else record])
+
+    def touch(self, entry: Entry, hash: str, now_ms: int) -> None:
+        """Notes that an entry was used. A crash of the machine may lose that."""
+        key = _ACCESS + pack(entry.namespace, hash)
+        self._kv.put(key, _TIMES.pack(now_ms, entry.expires_ms), durability="os")
+
+    def remove(self, found: Sequence[tuple[str, str]]) -> None:
+        """Removes entries by namespace and hash."""
+        keys = [pack(*one) for one in found]
+        with self._database.batch() as batch:
+            batch.kv(self._kv.name).delete([kind + key for key in keys for kind in (_ENTRY, _ACCESS)])
+            batch.collection(self._vectors.name).delete([_id(*one) for one in found])
+
+    def nearest(self, vector: Sequence[float], namespace: str, limit: int) -> list[tuple[str, float]]:
+        """The nearest entries of a namespace: hashes with their cosines."""
+        if not any(vector):
+            return []
+        hits = filtered(
+            self._vectors,
+            Test(("namespace",), "=", namespace),
+            lambda where: self._vectors.search(
+                vector=vector, mode="vector", limit=limit, where=where, include=("payload",)
+            ),
+        )
+        return [(str(hit.payload["hash"]), min(1.0, hit.score)) for hit in hits]
+
+    def used(self, namespace: str | None = None) -> Iterator[Used]:
+        """When the entries were used, of one namespace or of all."""
+        prefix = _ACCESS if namespace is None else _ACCESS + pack(namespace)
+        for key, value in self._kv.items(prefix=prefix):
+            found, hash = unpack(key[1:])
+            yield Used(found, hash, *_TIMES.unpack(value))
+
+    def all(self) -> Iterator[tuple[Entry, str, list[float]]]:
+        """Every entry with its hash and its vector; no components where it has none."""
+        for one in list(self.used()):
+            entry = self.get(one.namespace, one.hash)
+            record = self._vectors.get(_id(one.namespace, one.hash), include=("vector",))
+            if entry is not None:
+                yield entry, one.hash, [float(x) for x in (record.vector or [])] if record is not None else []
+
+    def namespaces(self) -> list[str]:
+        """The namespaces that have entries, sorted."""
+        found: list[str] = []
+        start: bytes | None = None
+        while page := self._kv.scan(prefix=_ACCESS, start=start, limit=1, keys_only=True):
+            namespace = unpack(page.keys[0][1:])[0]
+            found.append(namespace)
+            # The bytes of a part end in 00 01, so nothing of this namespace begins with 00 02.
+            start = _ACCESS + pack(namespace)[:-1] + b"\x02"
+        return sorted(found)
+
+    def count(self, namespace: str | None = None) -> int:
+        """How many entries there are."""
+        condition = None if namespace is None else Test(("namespace",), "=", namespace)
+        return filtered(self._vectors, condition, lambda where: self._vectors.count(where))
+
+    def add(self, namespace: str, counted: dict[str, int]) -> None:
+        """Adds to the counters of a namespace."""
+        for name, more in counted.items():
+            if more:
+                self._kv.increment(_COUNTER + pack(namespace, name), more)
+
+    def counters(self, namespace: str | None) -> dict[str, int]:
+        """The counters of a namespace, or of all together."""
+        found = dict.fromkeys(COUNTERS, 0)
+        prefix = _COUNTER if namespace is None else _COUNTER + pack(namespace)
+        for key, value in self._kv.items(prefix=prefix):
+            found[unpack(key[1:])[1]] += int(value)
+        return found
+
+
+def hash_of(query: str) -> str:
+    """The SHA-256 of a query, by which it is found."""
+    return hashlib.sha256(query.encode(errors="surrogatepass")).hexdigest()
+
+
+def _id(namespace: str, hash: str) -> str:
+    return f"{hash_of(namespace)[:16]}-{hash}"

@@ -1,0 +1,1 @@
+"""mneme's tools: ``calibrate``."""
