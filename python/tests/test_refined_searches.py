@@ -17,7 +17,12 @@ WAYS = (
 
 
 def test_misspelt_and_unfinished_words_find_what_was_meant(db, notes):
-    texts = ["The kingfisher waits above clear water.", "The heron stands in the water.", "Invoice A2024", "Invoice A2025"]
+    texts = [
+        "The kingfisher waits above clear water.",
+        "The heron stands in the water.",
+        "Invoice A2024",
+        "Invoice A2025",
+    ]
     notes.upsert(ids=["k", "h", "a", "b"], texts=texts)
     ids = lambda text, **how: [hit.id for hit in notes.search(text, mode="text", **how)]  # noqa: E731
     for indexed in (False, True):

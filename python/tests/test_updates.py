@@ -15,7 +15,10 @@ AT = datetime(2026, 1, 31, 12, 30, tzinfo=timezone.utc)
 @pytest.fixture
 def filled(notes):
     notes.upsert(
-        [{"id": f"n{n}", "text": f"note {n}", "vector": [1.0, n], "payload": {"n": n, "tags": ["all"]}} for n in range(4)]
+        [
+            {"id": f"n{n}", "text": f"note {n}", "vector": [1.0, n], "payload": {"n": n, "tags": ["all"]}}
+            for n in range(4)
+        ]
     )
     return notes
 
@@ -37,7 +40,9 @@ def test_a_condition_says_which(filled):
 
 
 def test_different_changes_are_one_batch(filled):
-    done = filled.update_many([{"id": "n0", "set": {"n": 10}}, {"ids": ["n1", "n2"], "unset": "n", "add": {"tags": ["x", "y"]}}])
+    done = filled.update_many(
+        [{"id": "n0", "set": {"n": 10}}, {"ids": ["n1", "n2"], "unset": "n", "add": {"tags": ["x", "y"]}}]
+    )
     assert done == 3
     assert [record.payload.get("n") for record in filled.get(["n0", "n1", "n2"])] == [10, None, None]
     with pytest.raises(nuthatch.InvalidError, match=r"n3.*`tags`"):

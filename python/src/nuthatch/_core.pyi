@@ -5,6 +5,7 @@ from typing import Any, Literal, TypedDict, final
 
 from . import results, tree_grep
 from .batch import Columns
+from .changes import ChangeParts
 from .nodes import EdgeId, EdgeParts, NodeParts
 from .queries import Asked
 from .records import RecordParts

@@ -43,9 +43,13 @@ def several(changes: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], Chang
     found = []
     for at, one in enumerate(changes):
         if not isinstance(one, Mapping):
-            raise InvalidError(f"changes[{at}]={one!r} is not a dict, such as {{'id': 'a1', 'set': {{'state': 'read'}}}}")
+            raise InvalidError(
+                f"changes[{at}]={one!r} is not a dict, such as {{'id': 'a1', 'set': {{'state': 'read'}}}}"
+            )
         if unknown := [name for name in one if name not in ("id", "ids", *_PARTS)]:
-            raise InvalidError(f"changes[{at}] has {unknown[0]!r}; it may have 'id' or 'ids', and {', '.join(map(repr, _PARTS))}")
+            raise InvalidError(
+                f"changes[{at}] has {unknown[0]!r}; it may have 'id' or 'ids', and {', '.join(map(repr, _PARTS))}"
+            )
         if ("id" in one) == ("ids" in one):
             raise InvalidError(f"changes[{at}] needs 'id' or 'ids', one of the two")
         ids = arguments.ids(one["ids"]) if "ids" in one else [arguments.text("id", one["id"])]
