@@ -3058,6 +3058,8 @@ export interface components {
             facets?: string[];
             /** @description How to fuse two legs into one ranking. */
             fusion?: components["schemas"]["FusionName"];
+            /** @description Also find words that differ by a letter or two from those of `text`, or whose letters changed places; they count less. */
+            fuzzy?: boolean;
             /** @description Of records that share a value of this field, return only the best; records without a value are one group. */
             group_by?: string | null;
             /** @description What hits contain in addition to id, score and legs; default `text` and `payload`. */
@@ -3068,6 +3070,8 @@ export interface components {
             limit?: number;
             mode?: components["schemas"]["ModeName"] | null;
             offset?: number;
+            /** @description Take the last word of `text` for the beginning of a word, unless something stands behind it: search as somebody types. */
+            prefix?: boolean;
             /**
              * Format: float
              * @description Target recall of the vector leg: the average share of the true nearest neighbors that it finds, 0.5 to 0.999;
