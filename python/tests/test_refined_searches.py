@@ -37,6 +37,20 @@ def test_misspelt_and_unfinished_words_find_what_was_meant(db, notes):
             assert [hit.id for hit in moment.collection("notes").search("heran", fuzzy=True, mode="text")] == ["h"]
 
 
+def test_phrases_restrict_a_search_to_texts_that_have_them(db, notes):
+    texts = ["The king of the birds.", "Birds of the king", "the King, of: the birds", "of the kings"]
+    notes.upsert(ids=["a", "b", "c", "d"], texts=texts, vectors=[[1, n] for n in range(4)])
+    ids = lambda **how: [hit.id for hit in notes.search(vector=[1, 0], **how)]  # noqa: E731
+    for indexed in (False, True):
+        if indexed:
+            notes.wait_until_indexed()
+        assert ids(phrases=["king of the birds"]) == ["a", "c"]
+        assert ids(phrases=["of the", "king"]) == ["a", "b", "c"]
+        assert ids(phrases=["king of the birds"], limit=1) == ["a"]
+    with pytest.raises(nuthatch.InvalidError, match="no words"):
+        ids(phrases=["?"])
+
+
 @pytest.fixture
 def shelf(db):
     """600 passages of 40 files: few long files that fill the first hits, and many short ones."""

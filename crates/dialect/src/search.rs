@@ -79,6 +79,9 @@ pub struct Search {
     /// Of records that share a value of this field, return only the best; records without a value are one group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_by: Option<String>,
+    /// Return only records whose text has the words of each of these phrases one after another, in any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phrases: Vec<String>,
     /// Also find words that differ by a letter or two from those of `text`, or whose letters changed places; they count less.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fuzzy: bool,
@@ -115,7 +118,7 @@ impl Default for Search {
 }
 
 /// Fields that faces take by their names and descriptions, without spelling them out.
-const FURTHER: [&str; 5] = ["facets", "group_by", "fuzzy", "prefix", "score_threshold"];
+const FURTHER: [&str; 6] = ["facets", "group_by", "phrases", "fuzzy", "prefix", "score_threshold"];
 
 /// The fields of a search that a face takes besides those that it spells out.
 pub fn further() -> Vec<Field> {
@@ -140,6 +143,7 @@ impl Search {
         Refine {
             facets: self.facets.clone(),
             group_by: self.group_by.clone(),
+            phrases: self.phrases.clone(),
             fuzzy: self.fuzzy,
             prefix: self.prefix,
             score_threshold: self.score_threshold,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nuthatch_segment::BlockCache;
 use parking_lot::{Mutex, RwLock};
+use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use tantivy::{Directory, Index, IndexReader, ReloadPolicy};
 
@@ -177,6 +178,25 @@ impl TextView {
         memtable: Option<&TextMemtable>,
     ) -> Result<Vec<TextHit>> {
         self.index.search_in(&self.snapshot, query.into(), limit, rows, memtable)
+    }
+
+    /// The rows of index and memtable that have every word of a text, in any order; `None` for a text without words that are
+    /// indexed.
+    pub fn rows_with_all(
+        &self,
+        text: &str,
+        rows: RowFilter<'_>,
+        memtable: Option<&TextMemtable>,
+    ) -> Result<Option<RoaringTreemap>> {
+        let (index, bag) = (&self.index, Bag::new(&self.index.analyzer, text));
+        if bag.words.is_empty() {
+            return Ok(None);
+        }
+        guarded(&index.folder, || {
+            crate::search::rows_with_all(&self.snapshot, index.fields.text, &bag, rows, memtable)
+                .map(Some)
+                .map_err(|error| TextError::from_tantivy(&index.folder, error))
+        })
     }
 
     /// Rows in the index, without those removed.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use roaring::RoaringTreemap;
+
 use crate::Analyzer;
 use crate::bm25::{Bag, Statistics, Weights};
 use crate::hits::{RowFilter, TextHit};
@@ -237,6 +239,18 @@ impl TextMemtable {
                 })
             })
             .collect()
+    }
+
+    /// The allowed rows that have every word of the bag.
+    pub(crate) fn rows_with_all(&self, bag: &Bag, filter: RowFilter<'_>) -> RoaringTreemap {
+        let lists: Option<Vec<_>> = bag.words.iter().map(|word| Some(&self.postings(word)?.list)).collect();
+        let Some(lists) = lists else { return RoaringTreemap::new() };
+        let Some((lead, others)) = lists.split_first() else { return RoaringTreemap::new() };
+        // Slots ascend: rows are added at the end, and squeezing holes out keeps their order.
+        let has = |list: &[(u32, u32)], slot: u32| list.binary_search_by_key(&slot, |(slot, _)| *slot).is_ok();
+        let rows = lead.iter().filter(|(slot, _)| others.iter().all(|list| has(list, *slot)));
+        let rows = rows.filter_map(|(slot, _)| Some(self.slots[*slot as usize].as_ref()?.row_id));
+        rows.filter(|row_id| filter.allows(*row_id)).collect()
     }
 
     /// The words of its rows, and of rows that were removed a short while ago, that are like those of a pattern.

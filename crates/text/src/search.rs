@@ -1,5 +1,6 @@
 //! The best rows of a snapshot: block-max WAND finds the candidates, an exact pass orders them.
 
+use roaring::RoaringTreemap;
 use tantivy::postings::Postings;
 use tantivy::query::{
     Bm25StatisticsProvider, BooleanWeight, BoostQuery, EnableScoring, Query, SumCombiner, TermQuery, Weight,
@@ -45,6 +46,45 @@ pub(crate) fn search(
         search.score_exactly(at, docs, &mut hits)?;
     }
     Ok(best(hits, limit))
+}
+
+/// The rows that have every word of a bag.
+pub(crate) fn rows_with_all(
+    snapshot: &Snapshot,
+    text: Field,
+    bag: &Bag,
+    filter: RowFilter<'_>,
+    memtable: Option<&TextMemtable>,
+) -> tantivy::Result<RoaringTreemap> {
+    let mut found = memtable.map_or_else(RoaringTreemap::new, |memtable| memtable.rows_with_all(bag, filter));
+    let infos = snapshot.look_up(text, bag)?.infos;
+    for ((reader, segment), infos) in snapshot.searcher.segment_readers().iter().zip(&snapshot.segments).zip(infos) {
+        let Some(mut infos) = infos.into_iter().collect::<Option<Vec<_>>>() else { continue };
+        // The rarest word leads.
+        infos.sort_by_key(|info| info.doc_freq);
+        let index = reader.inverted_index(text)?;
+        let lists = infos.iter().map(|info| index.read_postings_from_terminfo(info, IndexRecordOption::Basic));
+        let mut lists = lists.collect::<std::io::Result<Vec<_>>>()?;
+        let Some((lead, others)) = lists.split_first_mut() else { continue };
+        let alive = reader.alive_bitset();
+        let mut doc = lead.doc();
+        while doc != TERMINATED {
+            let has_all = others.iter_mut().all(|other| {
+                let at = if other.doc() < doc { other.seek(doc) } else { other.doc() };
+                at == doc
+            });
+            let row_id = segment.row_ids.get_val(doc);
+            if has_all
+                && alive.is_none_or(|alive| alive.is_alive(doc))
+                && filter.allows(row_id)
+                && !memtable.is_some_and(|memtable| memtable.contains(row_id))
+            {
+                found.insert(row_id);
+            }
+            doc = lead.advance();
+        }
+    }
+    Ok(found)
 }
 
 /// Adds words that index or memtable have and that are like the query's.

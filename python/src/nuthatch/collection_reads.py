@@ -161,10 +161,11 @@ class CollectionReads:
         ``facets=["team"]`` also counts values among all records that pass ``where``, hits or not:
         ``Results.facets`` has the ten most frequent ones of each field. ``group_by="path"`` keeps
         the best hit of each value of a field and still fills the limit; records without a value are
-        one group. ``fuzzy=True`` also finds words that differ by a letter or two from those of the
+        one group. ``phrases=["the very words"]`` keeps records whose text has these words one after
+        another. ``fuzzy=True`` also finds words that differ by a letter or two from those of the
         text, and ``prefix=True`` takes its last word for the beginning of a word; such words count
-        less than the very words. ``score_threshold`` leaves out hits with a worse ``score``: a lower one, or a
-        greater distance.
+        less than the very words. ``score_threshold`` leaves out hits with a worse ``score``: a
+        lower one, or a greater distance.
 
         The next search sees a write at once. When an index is damaged or missing, the search reads
         the stored records, correct but slower, and ``Results.degraded`` says so.

@@ -28,6 +28,8 @@ class Further(TypedDict, total=False):
     facets: Sequence[str]
     #: Of records that share a value of this field, only the best is a hit; records without a value are one group.
     group_by: str | None
+    #: Only records whose text has the words of each of these phrases one after another, in any case.
+    phrases: Sequence[str]
     #: The text leg also finds words that differ by a letter or two from those of the text; they count less.
     fuzzy: bool
     #: The last word of the text is the beginning of a word, unless something stands behind it.

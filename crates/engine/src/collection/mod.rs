@@ -18,6 +18,7 @@ pub(crate) mod lanes;
 pub(crate) mod open;
 pub(crate) mod pending;
 mod pending_write;
+mod phrases;
 mod plan;
 mod ranking;
 mod read;

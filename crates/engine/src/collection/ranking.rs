@@ -57,6 +57,8 @@ impl Core {
         if stop() {
             return Err(Trouble::Other(VectorError::Stopped.into()));
         }
+        // Before the state is held: texts are read for it.
+        let phrases = self.phrase_rows(place, search)?;
         let text = search.text.as_deref().filter(|_| query.mode != Mode::Vector);
         let state = place.state.read();
         // From here on rows are looked at as they are now, whatever becomes of them.
@@ -65,7 +67,7 @@ impl Core {
         let pending = state.vectors.if_any();
         // Texts are another matter: what is searched of them must be of the same moment, and their text memtable changes in place.
         let texts = text.map(|text| (search.words(text), state));
-        let matching = self.filtered(place, &view, search.filter.as_ref())?;
+        let matching = self.filtered(place, &view, search.filter.as_ref())?.and(phrases, &view);
         let allowed = matching.rows(&view.segments, text.is_some() || !view.segments_are_sound);
         let pass = Pass { reader: place.reader, view, matching, allowed, depth: leg_depth(search, query) };
         let mut explain = Explain {
@@ -226,7 +228,7 @@ impl Trouble {
         Self::Index(SEGMENTS, error.into())
     }
 
-    fn text(error: impl Into<Error>) -> Self {
+    pub(crate) fn text(error: impl Into<Error>) -> Self {
         Self::Index(TEXT, error.into())
     }
 }

@@ -29,6 +29,9 @@ pub struct Refine {
     /// A field to group by: of records that share a value, only the best is a hit. Records without a value are one
     /// group.
     pub group_by: Option<String>,
+    /// Only records whose text, or context, has the words of each of these one after another, whatever their case and
+    /// whatever stands between them that is no letter or digit.
+    pub phrases: Vec<String>,
     /// The text leg also finds words that differ by a letter or two from those of the text; they count less.
     pub fuzzy: bool,
     /// The text leg takes the last word of the text for the beginning of a word, unless something stands behind it.

@@ -129,6 +129,19 @@ impl View {
         Ok(Matching { segments, fresh })
     }
 
+    /// Where rows are, of those that there are. Only while the segments are sound.
+    pub fn places_of(&self, rows: &RoaringTreemap) -> Matching {
+        let mut fresh = rows.clone();
+        let of_segment = |view: &SegmentView| {
+            let own = rows & view.segment.rows();
+            fresh -= &own;
+            let ordinals: RoaringBitmap = own.iter().filter_map(|row| view.segment.ordinal(row)).collect();
+            ordinals - &*view.dead
+        };
+        let segments = self.segments.iter().map(of_segment).collect();
+        Matching { segments, fresh }
+    }
+
     /// True when a row of the immutable memtable has been removed since.
     fn removed_from_immutable(&self, row: u64) -> bool {
         self.tombstones_while_sealing.as_ref().is_some_and(|removed| removed.contains(row))
