@@ -143,7 +143,9 @@ fn tags_and_fields_are_given_and_taken_away_without_reading_files_again() {
         let found = place.run(&["count", condition, "--json"]).succeeds().json();
         found["count"].as_u64().unwrap()
     };
-    place.run(&["add", ".", "--embedder", "none", "--tag", "birds", "--meta", "year=2026", "--meta", "by=anna"]).succeeds();
+    place
+        .run(&["add", ".", "--embedder", "none", "--tag", "birds", "--meta", "year=2026", "--meta", "by=anna"])
+        .succeeds();
     assert_eq!(count("tags contains 'birds' and year = 2026 and by = 'anna'"), place.rows());
     let said = place.run(&["tag", "sub", "--add", "wet", "--remove", "birds", "--unset", "by"]).succeeds();
     assert_eq!(said.out, "Changed 2 records.\n", "a change to add, and one to remove");

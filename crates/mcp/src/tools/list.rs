@@ -1,14 +1,18 @@
-//! `list`: what there is: collections with their fields, the files of one, or its records.
+//! `list`: what there is: collections with their fields, the files of one, or its records, and how many there are.
 
+use std::sync::Arc;
+
+use nuthatch_dialect::operations::{self, Operation, RECORDS};
 use nuthatch_link::{
     Collection, CollectionInfo, Database, Error, FileInfo, Files, Result as EngineResult, Scan, format_datetime,
 };
-use rmcp::model::Tool;
+use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::access::{Access, Settings};
-use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
+use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN, json_bytes};
 use crate::hit_view::HitView;
 use crate::place;
 use crate::refusal::Refusal;
@@ -37,6 +41,11 @@ pub struct Listing {
     what: Option<What>,
     /// Only the file, or files below the folder, of this path.
     path: Option<String>,
+    /// Instead of listing: ask this about the records of the collection, which is answered exactly.
+    ask: Option<String>,
+    /// What it takes.
+    #[serde(default)]
+    question: Map<String, Value>,
     /// The tree as of a snapshot, a version or a time.
     as_of: Option<String>,
     /// Changes since then, likewise.
@@ -74,6 +83,11 @@ pub struct ListAnswer {
     files: Vec<File>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     records: Vec<HitView>,
+    /// To what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Value>,
+    #[serde(skip)]
+    said: Option<String>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -111,13 +125,29 @@ struct File {
 }
 
 pub fn tool() -> Tool {
-    super::tool::<Listing, ListAnswer>(
+    let mut tool = super::tool::<Listing, ListAnswer>(
         NAME,
         "See what is in the memory",
-        "Use when you need to know which collections, fields, files, notes or trees there are, or what changed in a tree: before writing a `where`, before forgetting, or when the \
+        "Use when you need to know which collections, fields, files, notes or trees there are, how many records, or what changed in a tree: before writing a `where`, before forgetting, or when the \
          user asks what is remembered.",
         Does::Reads,
-    )
+    );
+    tool.input_schema = with_operations(&tool.input_schema);
+    tool
+}
+
+/// The list of operations has what a derived schema cannot know.
+fn with_operations(schema: &JsonObject) -> Arc<JsonObject> {
+    let mut schema = schema.clone();
+    if let Some(properties) = schema.get_mut("properties") {
+        properties["ask"]["enum"] = RECORDS.iter().map(|operation| json!(operation.name)).collect();
+        let one = |operation: &Operation| {
+            let fields: Vec<String> = operation.fields().into_iter().map(|field| field.name).collect();
+            format!("{}: {} Takes {}.", operation.name, operation.says, fields.join(", "))
+        };
+        properties["question"]["description"] = json!(RECORDS.iter().map(one).collect::<Vec<_>>().join(" "));
+    }
+    Arc::new(schema)
 }
 
 pub async fn call<A: Access>(
@@ -135,8 +165,9 @@ pub async fn call<A: Access>(
                 return Err(Error::invalid("`as_of` and `since` are about a tree; name it"));
             }
             let Some(name) = &arguments.collection else {
-                if arguments.what.is_some() || arguments.path.is_some() || arguments.condition.is_some() {
-                    return Err(Error::invalid("`what`, `path` and `where` are about one collection; name it"));
+                let is_of_one = arguments.what.is_some() || arguments.path.is_some() || arguments.condition.is_some();
+                if is_of_one || arguments.ask.is_some() {
+                    return Err(Error::invalid("`what`, `path`, `where` and `ask` are about one collection; name it"));
                 }
                 let mut answer = collections(database.collections()?, &arguments)?;
                 if arguments.cursor.is_none() {
@@ -145,6 +176,9 @@ pub async fn call<A: Access>(
                 return Ok(answer);
             };
             let collection = place::existing(database, name, &embedder)?;
+            if let Some(operation) = &arguments.ask {
+                return asked(&collection, operation, arguments.question.clone());
+            }
             match arguments.what.unwrap_or(if arguments.condition.is_some() { What::Records } else { What::Files }) {
                 What::Files if arguments.condition.is_some() => {
                     Err(Error::invalid("`where` is about records; leave out `what`, or say records"))
@@ -184,6 +218,17 @@ fn collections(infos: Vec<CollectionInfo>, arguments: &Listing) -> EngineResult<
         answer.collections.push(listed);
     }
     Ok(answer)
+}
+
+/// An answer to an operation that every face has by its name.
+fn asked(collection: &Collection, operation: &str, question: Map<String, Value>) -> EngineResult<ListAnswer> {
+    let operation = operations::find(operation)?;
+    let answer = operation.ask(collection, Value::Object(question))?;
+    if json_bytes(&answer) > Budget::of(None)?.bytes_left() {
+        let message = "the answer is too long for a model; ask for less of it, with a lower `limit` or with `where`";
+        return Err(Error::invalid(message));
+    }
+    Ok(ListAnswer { said: Some(operation.text(&answer)), answer: Some(answer), ..ListAnswer::default() })
 }
 
 /// Trees that are told with the collections; with more, `list` of one tells about it.
@@ -333,6 +378,9 @@ impl From<FileInfo> for File {
 
 impl Answer for ListAnswer {
     fn text(&self) -> String {
+        if let Some(said) = &self.said {
+            return said.clone();
+        }
         let collections = self.collections.iter().map(|listed| {
             let Listed { collection, records, vectors, fields, .. } = listed;
             format!(

@@ -4,7 +4,6 @@
 //! the host.
 
 mod add_files;
-mod ask;
 mod cursor;
 mod forget;
 mod get;
@@ -45,13 +44,12 @@ enum Offered {
     WithFolders,
 }
 
-static ALL: LazyLock<[(Offered, Tool); 8]> = LazyLock::new(|| {
+static ALL: LazyLock<[(Offered, Tool); 7]> = LazyLock::new(|| {
     [
         (Offered::Always, search::tool()),
         (Offered::Always, get::tool()),
         (Offered::Always, grep::tool()),
         (Offered::Always, list::tool()),
-        (Offered::Always, ask::tool()),
         (Offered::ToWriters, remember::tool()),
         (Offered::ToWriters, forget::tool()),
         (Offered::WithFolders, add_files::tool()),
@@ -81,7 +79,6 @@ pub async fn call<A: Access>(
         get::NAME => answer(get::call(parsed(arguments), access, settings).await),
         grep::NAME => answer(grep::call(parsed(arguments), access).await),
         list::NAME => answer(list::call(parsed(arguments), access, settings).await),
-        ask::NAME => answer(ask::call(parsed(arguments), access, settings).await),
         remember::NAME => answer(remember::call(parsed(arguments), access, settings).await),
         forget::NAME => answer(forget::call(parsed(arguments), access, settings).await),
         add_files::NAME => answer(add_files::call(parsed(arguments), access, settings, call_context).await),
@@ -151,8 +148,6 @@ mod tests {
             (get::NAME, "records.get"),
             (grep::NAME, "trees.grep"),
             (list::NAME, "files.list"),
-            // And the other reads that have a name.
-            (ask::NAME, "records.count"),
             (remember::NAME, "records.upsert"),
             (forget::NAME, "files.remove"),
             (add_files::NAME, "files.apply"),

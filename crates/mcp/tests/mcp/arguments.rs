@@ -132,8 +132,8 @@ fn facets_are_asked_alone_and_with_a_search_and_hits_are_grouped() {
     let record = |n: usize| Record::new(n.to_string()).text("red fish").payload(payload(n));
     notes.upsert((0..9).map(record).collect()).unwrap();
     let question = json!({"fields": ["team"], "where": "n > 0"});
-    let asked = json!({"collection": "notes", "operation": "facets", "question": question});
-    let (asked, text) = host.call_with_text("ask", asked);
+    let asked = json!({"collection": "notes", "ask": "facets", "question": question});
+    let (asked, text) = host.call_with_text("list", asked);
     let values = json!([{"value": "core", "count": 4}, {"value": "ops", "count": 4}]);
     assert_eq!(asked["answer"]["facets"][0]["values"], values);
     assert!(text.contains("4  core"), "{text}");
@@ -142,6 +142,6 @@ fn facets_are_asked_alone_and_with_a_search_and_hits_are_grouped() {
     assert_eq!(found["facets"][0]["facets"][0]["values"], values);
     let none = host.call("search", json!({"query": "fish", "mode": "text", "score_threshold": 1e6}));
     assert_eq!(none["hits"], json!([]));
-    let refused = host.tool_refuses("ask", json!({"collection": "notes", "operation": "facts"}));
+    let refused = host.tool_refuses("list", json!({"collection": "notes", "ask": "facts"}));
     assert!(refused.contains("facets"), "{refused}");
 }

@@ -19,11 +19,11 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 fn every_tool_is_annotated_and_described() {
     let mut host = Host::new();
     let tools = host.tools();
-    assert_eq!(names(&tools), set(&["search", "get", "grep", "list", "ask", "remember", "forget", "add_files"]));
+    assert_eq!(names(&tools), set(&["search", "get", "grep", "list", "remember", "forget", "add_files"]));
     for tool in &tools {
         assert!(tool["description"].as_str().unwrap().starts_with("Use when "), "{tool}");
         let hints = &tool["annotations"];
-        let reads = matches!(tool["name"].as_str().unwrap(), "search" | "get" | "grep" | "list" | "ask");
+        let reads = matches!(tool["name"].as_str().unwrap(), "search" | "get" | "grep" | "list");
         assert_eq!(hints["readOnlyHint"], reads, "{tool}");
         assert_eq!(hints["destructiveHint"], tool["name"] == "forget", "{tool}");
         assert_eq!(hints["openWorldHint"], false, "{tool}");
@@ -53,7 +53,7 @@ fn all_tools_together_take_few_tokens() {
 #[test]
 fn who_may_not_write_is_not_offered_what_writes_and_cannot_call_it() {
     let mut host = Host::with(|settings| settings.writes = false);
-    assert_eq!(names(&host.tools()), set(&["search", "get", "grep", "list", "ask"]));
+    assert_eq!(names(&host.tools()), set(&["search", "get", "grep", "list"]));
     for (tool, arguments) in [
         ("remember", json!({"text": "x"})),
         ("forget", json!({"collection": "notes", "ids": ["x"]})),
