@@ -179,6 +179,21 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_moves_the_estimate_to_where_prior_and_verdict_agree() {
+        let features = Features::of(&"how do i reset my router".into(), &"resetting the router".into(), 0.9, 0.1);
+        for (wrong, probability) in [(true, 1.0), (false, 0.25), (true, 1.0 / 64.0)] {
+            let mut score = Score::default();
+            let mean = score.log_odds(&features);
+            let variance: f64 = features.0.iter().zip(&score.precisions).map(|(x, precision)| x * x / precision).sum();
+            score.learn(&features, wrong, probability);
+            let after = score.log_odds(&features);
+            let weight = f64::min(1.0 / probability, WEIGHT_MAX);
+            let pull = weight * (f64::from(u8::from(wrong)) - logistic(after));
+            assert!(((after - mean) / variance - pull).abs() < 1e-6, "{wrong} {probability}: {mean} to {after}");
+        }
+    }
+
+    #[test]
     fn no_verdict_makes_the_estimate_useless() {
         let mut score = Score::default();
         let features = Features::of(&"a b c d".into(), &"a b c d".into(), 1.0, 0.0);

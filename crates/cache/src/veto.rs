@@ -189,6 +189,9 @@ mod tests {
             ("Translate \"cat\" into French", "Translate \"dog\" into French", Veto::Quoted),
             ("How do I convert EUR to USD?", "How do I convert USD to EUR?", Veto::Order),
             ("Is Rust faster than Go?", "Is Go faster than Rust?", Veto::Order),
+            ("How warm is it in Rome?", "How warm is it in Rome tomorrow?", Veto::Dates),
+            ("Prices of flats in Rome", "Prices of flats in Rome 2016", Veto::Numbers),
+            ("What does walk do?", "What does os.walk() do?", Veto::Code),
             ("EUR to USD", "USD to EUR", Veto::Order),
             ("What is the weather?", "Какая погода?", Veto::Language),
             ("What is the capital of Spain?", "Was ist die Hauptstadt von Spanien?", Veto::Language),
@@ -207,6 +210,14 @@ mod tests {
             ("Two rivers of France", "2 rivers of France"),
             ("It costs 1,000 dollars", "It costs $1000"),
             ("Wie hoch ist der Eiffelturm?", "Welche Höhe hat der Eiffelturm?"),
+            ("Why was I charged an extra fee?", "Why is there a further charge on my card?"),
+            ("What does let do in JavaScript?", "what does let do in javascript"),
+            ("Exchange rate of USD to JPY now", "Current USD/JPY rate"),
+            ("How do a thread and a process differ?", "How do a process and a thread differ?"),
+            ("python list reverse", "How do I reverse a list in Python?"),
+            ("How do I undo my last commit?", "I committed by mistake, how do I take that commit back?"),
+            ("Remove all docker containers", "How can I remove all of my docker containers at once?"),
+            ("I paid to the wrong account and can't stop it", "How do I cancel a transfer to another person?"),
         ] {
             assert_eq!(veto(known, asked), None, "{known:?} and {asked:?}");
         }

@@ -65,7 +65,6 @@ impl Cache {
             return Ok(None);
         }
         let signs = {
-            let _commit = space.shared.store.commit.read();
             space.check_open()?;
             let _writer = space.lock(std::iter::once(key::STATE));
             if let Some(signs) = memory.signs.get(&of) {

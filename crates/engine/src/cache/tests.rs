@@ -624,3 +624,35 @@ fn a_score_that_became_too_cautious_recovers_where_somebody_judges_first() {
     let ledger = desk.cache.stats().unwrap().ledger;
     assert!(ledger.hits > 400 && ledger.known_wrong == 0, "{ledger:?}");
 }
+
+#[test]
+fn signs_stay_those_of_the_rows_while_writers_and_lookups_race() {
+    let desk = Desk::new(CacheChange { budget: Some(0.3), max_entries: Some(60), ..CacheChange::default() });
+    let memory = &desk.db.inner.shared.memory;
+    let steps = &|seed: u64| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..400 {
+            let (vector, _) = pair_at(&mut random, 1.0);
+            let (prompt, vector) = (format!("How do I fold thing {}", random.u8(..100)), Some(vector));
+            let scope = scope(["a", "b"][random.usize(..2)]);
+            match random.u8(..8) {
+                0..4 => drop(desk.store_with(StoreAnswer {
+                    prompt,
+                    response: "1".into(),
+                    scope,
+                    vector,
+                    ..StoreAnswer::default()
+                })),
+                4 => memory.signs.fit_into(0),
+                _ => drop(desk.cache.lookup(&AskCache { prompt, scope, vector, judged: false }).unwrap()),
+            }
+        }
+    };
+    std::thread::scope(|threads| (0..4).for_each(|seed| drop(threads.spawn(move || steps(seed)))));
+    for user in ["a", "b"] {
+        let ask = AskCache { prompt: "x".into(), scope: scope(user), vector: Some(vec![1.0; 64]), judged: false };
+        desk.cache.lookup(&ask).unwrap();
+    }
+    assert!(memory.signs.held_bytes() > 0);
+    desk.check_rows();
+}
