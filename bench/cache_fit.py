@@ -114,7 +114,11 @@ def judge(name: str, sets: list[Candidates], weights: np.ndarray) -> None:
             if risk[least] <= 1:
                 best.append((float(risk[least]), bool(one.right[least])))
     answerable = sum(one.answerable for one in sets)
-    print(f"{name}: {len(best)} questions with a candidate, {answerable} answerable")
+    best.sort()
+    first = next((at for at, (_, is_right) in enumerate(best) if not is_right), len(best))
+    print(
+        f"{name}: {len(best)} questions with a candidate, {answerable} answerable; {first} right before the first wrong one"
+    )
     for limit in (0.003, 0.01, 0.03, 0.1, 0.3, 0.5):
         right = sum(1 for risk, is_right in best if risk < limit and is_right)
         wrong = sum(1 for risk, is_right in best if risk < limit and not is_right)
