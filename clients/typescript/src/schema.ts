@@ -1874,7 +1874,7 @@ export interface components {
             pending: number;
             /**
              * Format: int64
-             * @description Verdicts that the risk was learned from; 0: its weights were set by hand.
+             * @description Verdicts that the risk was learned from; 0: its weights are those fitted on public sets.
              */
             verdicts: number;
         };

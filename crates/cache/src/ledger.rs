@@ -69,6 +69,11 @@ impl Odds {
     /// The coin falls always.
     pub const ALWAYS: Self = Self(0);
 
+    /// The coin falls one time of sixteen.
+    pub const SELDOM: Self = Self(4);
+    /// The coin falls one time of sixty-four.
+    pub const RARELY: Self = Self(6);
+
     /// The probability that the coin falls.
     pub fn probability(self) -> f64 {
         0.5f64.powi(self.0.into())

@@ -14,18 +14,22 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
+mod beta;
 mod canonical;
 mod classes;
 mod language;
 mod ledger;
 mod lexicon;
+mod matching;
+mod prompt;
 mod score;
 mod tables;
 mod tokens;
 mod veto;
 
 pub use canonical::canonical;
-pub use classes::{CLASSES, Classes, class_of};
+pub use classes::{CLASSES, Classes, class_of, exploration};
 pub use ledger::{LEVELS, Ledger, Odds, Terms};
+pub use prompt::Prompt;
 pub use score::{Features, Score};
 pub use veto::{Veto, veto};

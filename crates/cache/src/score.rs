@@ -1,35 +1,45 @@
 //! How likely the answer to one prompt is wrong for another, learned from verdicts.
 //!
-//! A logistic regression over a few features of the two texts and the similarity of their vectors. The first weights are set by hand:
-//! they order candidates sensibly, and are no measurement. Each verdict moves them by one step of a Laplace approximation with a
-//! diagonal covariance, weighted by the inverse of the odds that the answer was judged at all.
-
-use std::collections::HashMap;
+//! A logistic regression over features of the two texts and the similarity of their vectors. The first weights are fitted on
+//! public sets of near misses and paraphrases that allow it (`bench/cache_fit.py` names them, and prints the weights). Each verdict
+//! moves them by one step of assumed-density filtering (Laplace) with a diagonal covariance.
 
 use serde::{Deserialize, Serialize};
 
-use crate::lexicon::{ASKING, MODALS};
-use crate::tokens::{Token, Tokens};
+use crate::matching::{in_order, unmatched};
+use crate::prompt::Prompt;
+use crate::tokens::Token;
+use crate::veto::codes_without_partner;
 
 /// Components of [`Features`].
-const COUNT: usize = 10;
-/// The weights before any verdict.
-const PRIOR: [f64; COUNT] = [
-    -4.2, // always
-    1.3,  // distance of the vectors, as a logarithm
-    -1.0, // how much nearer it is than the next answer
-    1.6,  // no content word is left over
-    4.0,  // share of content words replaced
-    1.5,  // share of content words added
-    2.2,  // one content word replaced by one other
-    0.6,  // another word that asks
-    0.8,  // another modal verb
-    1.5,  // words in another order
+const COUNT: usize = 19;
+/// Mean and precision of each weight before any verdict. The precisions are three tenths of what the sets say: verdicts on other
+/// prompts than those of the sets have to count.
+const PRIOR: [(f64, f64); COUNT] = [
+    (-1.35, 32.9), // always
+    (2.43, 78.6),  // distance of the vectors, as a logarithm
+    (-2.03, 20.9), // how much nearer it is than the next answer
+    (0.62, 1.3),   // no content word is left over
+    (-2.34, 5.6),  // share of content words replaced
+    (-0.88, 2.7),  // share of content words added
+    (1.27, 7.6),   // one content word replaced by one other
+    (-1.02, 7.9),  // another word that asks
+    (-0.24, 4.3),  // another modal verb
+    (-2.17, 3.2),  // words in another order
+    (0.80, 87.4),  // content words, as a logarithm
+    (-0.12, 5.4),  // another relation: `to`, `from`, `with`
+    (-0.78, 18.9), // a relation added
+    (1.68, 1.0),   // a name replaced by another
+    (0.38, 3.9),   // a name added
+    (0.31, 7.4),   // other persons: `my`, `your`
+    (-0.06, 1.9),  // a unit, date or ordinal added
+    (0.37, 0.4),   // one of them denies
+    (0.28, 0.9),   // a name of code added
 ];
-/// The precision of the first weights: verdicts of some tens move them.
-const PRIOR_PRECISION: f64 = 4.0;
 /// The most that one verdict counts.
 const WEIGHT_MAX: f64 = 16.0;
+/// Halvings of the interval in which the step of a verdict is looked for.
+const HALVINGS: usize = 40;
 
 /// What a risk is estimated from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,31 +47,46 @@ pub struct Features([f64; COUNT]);
 
 impl Features {
     /// Of two prompts, with the cosine of their vectors, and how much less the cosine of the next prompt with another answer is.
-    pub fn of(known: &str, asked: &str, cosine: f64, gap: f64) -> Self {
-        let (a, b) = (Tokens::of(known), Tokens::of(asked));
-        let (content_a, content_b) = (a.content(), b.content());
-        let (left_a, left_b) = (left_over(&content_a, &content_b), left_over(&content_b, &content_a));
-        let longest = content_a.len().max(content_b.len()).max(1) as f64;
-        let (fewest, most) = (left_a.min(left_b) as f64, left_a.max(left_b) as f64);
+    pub fn of(known: &Prompt, asked: &Prompt, cosine: f64, gap: f64) -> Self {
+        let (left, added) = (unmatched(&known.content, &asked.content), unmatched(&asked.content, &known.content));
+        let longest = known.content.len().max(asked.content.len()).max(1) as f64;
+        let (fewest, most) = (left.len().min(added.len()) as f64, left.len().max(added.len()) as f64);
         let flag = |is: bool| f64::from(u8::from(is));
-        let words = |tokens: &Tokens, table: &HashMap<&'static str, &'static str>| -> Vec<&'static str> {
-            let mut found: Vec<_> = tokens.words().filter_map(|word| table.get(word).copied()).collect();
-            found.sort_unstable();
-            found
-        };
+        let lacks = |these: &[&str], those: &[&str]| these.iter().any(|one| !those.contains(one));
+        let (relations, others) =
+            (lacks(&known.relations, &asked.relations), lacks(&asked.relations, &known.relations));
+        let (names, new_names) = (has_name(&left, known), has_name(&added, asked));
         Self([
             1.0,
             ((1.0 - cosine.clamp(-1.0, 1.0)) / 0.05 + 0.1).ln(),
-            (gap.clamp(0.0, 0.2)) / 0.2,
+            gap.clamp(0.0, 0.2) / 0.2,
             -flag(most == 0.0),
             fewest / longest,
             (most - fewest) / longest,
-            flag(left_a == 1 && left_b == 1 && longest >= 3.0),
-            flag(words(&a, &ASKING) != words(&b, &ASKING)),
-            flag(words(&a, &MODALS) != words(&b, &MODALS)),
-            1.0 - in_order(&content_a, &content_b) as f64 / longest - fewest / longest,
+            flag(left.len() == 1 && added.len() == 1 && longest >= 3.0),
+            flag(known.asking != asked.asking),
+            flag(known.modals != asked.modals),
+            1.0 - in_order(&known.content, &asked.content) as f64 / longest - fewest / longest,
+            (longest + 1.0).ln(),
+            flag(relations && others),
+            flag(relations || others),
+            flag(names && new_names),
+            flag(names != new_names),
+            flag(known.persons != asked.persons),
+            flag(known.units != asked.units || known.dates != asked.dates || known.ordinals != asked.ordinals),
+            flag(known.negations != asked.negations),
+            flag(codes_without_partner(known, asked) + codes_without_partner(asked, known) > 0),
         ])
     }
+
+    /// The numbers, in the order of the weights.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+fn has_name(left: &[&Token], of: &Prompt) -> bool {
+    left.iter().any(|token| matches!(token, Token::Word(word) if of.names.contains(word)))
 }
 
 /// Weights and how sure they are.
@@ -74,71 +99,53 @@ pub struct Score {
 
 impl Default for Score {
     fn default() -> Self {
-        Self { weights: PRIOR, precisions: [PRIOR_PRECISION; COUNT], verdicts: 0 }
+        Self { weights: PRIOR.map(|(mean, _)| mean), precisions: PRIOR.map(|(_, precision)| precision), verdicts: 0 }
     }
 }
 
 impl Score {
     /// The estimated probability that the answer is wrong.
     pub fn risk(&self, features: &Features) -> f64 {
-        let sum: f64 = self.weights.iter().zip(features.0).map(|(weight, x)| weight * x).sum();
-        1.0 / (1.0 + (-sum.clamp(-30.0, 30.0)).exp())
+        logistic(self.log_odds(features))
     }
 
     /// Learns from a verdict on an answer that was judged with this probability.
+    ///
+    /// Along its features, the verdict is one observation of their sum with the weights, `z`, which has mean `m` and variance
+    /// `s = Σ x² / precision`. The step goes to the most likely `z`, where `(z - m) / s = v (y - σ(z))`, and each weight takes
+    /// the part of it that its variance has. A step by the slope at `m` instead adds up over the features, and goes too far.
     pub fn learn(&mut self, features: &Features, wrong: bool, probability: f64) {
-        let risk = self.risk(features);
         let weight = (1.0 / probability.max(f64::MIN_POSITIVE)).min(WEIGHT_MAX);
-        let step = weight * (f64::from(u8::from(wrong)) - risk);
+        let target = f64::from(u8::from(wrong));
+        let mean = self.log_odds(features);
+        let variance: f64 = features.0.iter().zip(&self.precisions).map(|(x, precision)| x * x / precision).sum();
+        let excess = |z: f64| (z - mean) / variance - weight * (target - logistic(z));
+        // The slope of the right side is between 0 and `weight`, so the step is, too.
+        let (mut low, mut high) = (mean - weight * variance, mean + weight * variance);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if excess(middle) > 0.0 { high = middle } else { low = middle }
+        }
+        let risk = logistic(f64::midpoint(low, high));
         for (at, x) in features.0.iter().enumerate() {
+            self.weights[at] += x / self.precisions[at] * weight * (target - risk);
             self.precisions[at] += weight * risk * (1.0 - risk) * x * x;
-            self.weights[at] += step * x / self.precisions[at];
         }
         self.verdicts += 1;
     }
 
-    /// Verdicts that it has learned from; 0: its weights were set by hand.
+    /// Verdicts that it has learned from; 0: its weights are those of the public sets.
     pub fn verdicts(&self) -> u64 {
         self.verdicts
     }
+
+    fn log_odds(&self, features: &Features) -> f64 {
+        self.weights.iter().zip(features.0).map(|(weight, x)| weight * x).sum()
+    }
 }
 
-/// Content tokens without a partner that is the same, or another form of the same word.
-fn left_over(these: &[&Token], those: &[&Token]) -> usize {
-    let mut free: Vec<&Token> = those.to_vec();
-    let mut left = 0;
-    for token in these {
-        match free.iter().position(|other| is_same(token, other)) {
-            Some(at) => drop(free.swap_remove(at)),
-            None => left += 1,
-        }
-    }
-    left
-}
-
-/// Equal, or two forms of one word: they differ in up to three letters at their ends.
-fn is_same(a: &Token, b: &Token) -> bool {
-    let (Token::Word(a), Token::Word(b)) = (a, b) else { return a == b };
-    if a == b {
-        return true;
-    }
-    let shared = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
-    let longest = a.chars().count().max(b.chars().count());
-    shared >= 4 && longest - shared <= 3
-}
-
-/// The length of the longest common subsequence.
-fn in_order(a: &[&Token], b: &[&Token]) -> usize {
-    let mut row = vec![0usize; b.len() + 1];
-    for token in a {
-        let mut diagonal = 0;
-        for (at, other) in b.iter().enumerate() {
-            let above = row[at + 1];
-            row[at + 1] = if is_same(token, other) { diagonal + 1 } else { above.max(row[at]) };
-            diagonal = above;
-        }
-    }
-    row[b.len()]
+fn logistic(z: f64) -> f64 {
+    1.0 / (1.0 + (-z.clamp(-30.0, 30.0)).exp())
 }
 
 #[cfg(test)]
@@ -148,18 +155,19 @@ mod tests {
     #[test]
     fn the_first_weights_order_pairs_as_a_reader_would() {
         let score = Score::default();
-        let risk = |known, asked, cosine| score.risk(&Features::of(known, asked, cosine, 0.05));
+        let risk =
+            |known: &str, asked: &str, cosine| score.risk(&Features::of(&known.into(), &asked.into(), cosine, 0.2));
         let same = risk("What is the capital of France?", "Tell me the capital of France", 0.97);
         let further = risk("What is the capital of France?", "Tell me the capital of France", 0.85);
         let swapped = risk("What is the capital of France?", "What is the capital of Norway?", 0.85);
         let other = risk("What is the capital of France?", "How do I bake bread?", 0.1);
         assert!(same < further && further < swapped && swapped < other, "{same} {further} {swapped} {other}");
-        assert!(same < 0.01 && swapped > 0.1 && other > 0.5, "{same} {swapped} {other}");
+        assert!(same < 0.1 && swapped > 0.5 && other > 0.5, "{same} {swapped} {other}");
     }
 
     #[test]
     fn verdicts_move_the_estimate_to_what_was_seen() {
-        let features = Features::of("how do i reset my router", "resetting the router", 0.9, 0.1);
+        let features = Features::of(&"how do i reset my router".into(), &"resetting the router".into(), 0.9, 0.1);
         for wrong in [true, false] {
             let mut score = Score::default();
             let before = score.risk(&features);
@@ -171,9 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_moves_the_estimate_to_where_prior_and_verdict_agree() {
+        let features = Features::of(&"how do i reset my router".into(), &"resetting the router".into(), 0.9, 0.1);
+        for (wrong, probability) in [(true, 1.0), (false, 0.25), (true, 1.0 / 64.0)] {
+            let mut score = Score::default();
+            let mean = score.log_odds(&features);
+            let variance: f64 = features.0.iter().zip(&score.precisions).map(|(x, precision)| x * x / precision).sum();
+            score.learn(&features, wrong, probability);
+            let after = score.log_odds(&features);
+            let weight = f64::min(1.0 / probability, WEIGHT_MAX);
+            let pull = weight * (f64::from(u8::from(wrong)) - logistic(after));
+            assert!(((after - mean) / variance - pull).abs() < 1e-6, "{wrong} {probability}: {mean} to {after}");
+        }
+    }
+
+    #[test]
     fn no_verdict_makes_the_estimate_useless() {
         let mut score = Score::default();
-        let features = Features::of("a b c d", "a b c d", 1.0, 0.0);
+        let features = Features::of(&"a b c d".into(), &"a b c d".into(), 1.0, 0.0);
         (0..1000).for_each(|at| score.learn(&features, at % 2 == 0, 1.0 / 64.0));
         let risk = score.risk(&features);
         assert!((0.2..0.8).contains(&risk), "{risk}");

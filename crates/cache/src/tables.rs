@@ -251,3 +251,31 @@ pub(crate) const MODALS: &[(&str, &[&str])] = &[
     ("may", &["might", "darf", "dürfen"]),
     ("will", &["will", "wird", "werden"]),
 ];
+
+/// English words that mean a number, a unit or a date in another language.
+pub(crate) const FALSE_FRIENDS: &[&str] = &[
+    "once", "due", "cent", "dos", "elf", "mil", "sei", "sept", "prima", "null", "an", "ans", "mes", "ore", "ora",
+    "tag", "tags", "hier", "mille", "acht", "chili",
+];
+
+/// Units that are written as three letters anywhere in a prompt.
+pub(crate) const CURRENCIES: &[&str] = &["EUR", "USD", "GBP", "JPY", "CHF"];
+
+/// Words that tie things to each other: another one makes another question of the same things.
+pub(crate) const RELATIONS: &[&str] = &[
+    "to", "from", "for", "with", "in", "on", "by", "about", "into", "at", "as", "than", "of", "between", "over",
+    "under", "if", "via", "through", "per",
+];
+
+/// Words that join things whose order says nothing.
+pub(crate) const CONJUNCTIONS: &[&str] = &["and", "or", "vs", "und", "oder", "et", "ou", "y", "o", "e"];
+
+/// Of whom a prompt speaks.
+pub(crate) const PERSONS: &[(&str, &[&str])] = &[
+    ("i", &["i", "my", "me", "mine", "myself"]),
+    ("you", &["you", "your", "yours"]),
+    ("he", &["he", "his", "him"]),
+    ("she", &["she", "her"]),
+    ("they", &["they", "their", "them"]),
+    ("we", &["we", "our", "us"]),
+];

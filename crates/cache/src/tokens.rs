@@ -1,8 +1,11 @@
 //! A prompt as words, numbers and signs.
 
+use std::collections::HashMap;
+
 use unicode_normalization::UnicodeNormalization;
 
-use crate::lexicon::{DATES, NEGATIONS, NUMBERS, STOPWORDS, UNIT_SIGNS, UNITS};
+use crate::lexicon::{DATES, NUMBERS, STOPWORDS, UNIT_SIGNS, UNITS};
+use crate::tables::{CURRENCIES, FALSE_FRIENDS};
 
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,24 +92,35 @@ impl Tokens {
         })
     }
 
-    /// Numbers in digits and in words, sorted.
-    pub fn numbers(&self) -> Vec<String> {
+    /// Numbers in digits and in words, sorted. `is_foreign`: the prompt is known not to be English.
+    pub fn numbers(&self, is_foreign: bool) -> Vec<String> {
         let numbers = self.all.iter().filter_map(|token| match token {
             Token::Number(number) => Some(number.clone()),
-            Token::Word(word) => NUMBERS.get(word.as_str()).map(|number| number.to_string()),
+            Token::Word(word) => meant(&NUMBERS, word, is_foreign).filter(|it| !is_ordinal(it)).map(str::to_string),
             Token::Sign(_) => None,
         });
         sorted(numbers.collect())
     }
 
+    /// First, last and the like, sorted.
+    pub fn ordinals(&self, is_foreign: bool) -> Vec<&'static str> {
+        sorted(self.words().filter_map(|word| meant(&NUMBERS, word, is_foreign)).filter(|it| is_ordinal(it)).collect())
+    }
+
     /// Units by their sign, sorted. A short sign counts behind a number only: `in` and `m` are words, too.
-    pub fn units(&self) -> Vec<String> {
+    pub fn units(&self, is_foreign: bool) -> Vec<&'static str> {
         let mut units = Vec::new();
         for (at, token) in self.all.iter().enumerate() {
             let behind_number = at > 0 && matches!(self.all[at - 1], Token::Number(_));
             let found = match token {
+                Token::Word(word) if behind_number => {
+                    unit(word, true).or_else(|| UNIT_SIGNS.get(word.as_str()).copied())
+                }
                 Token::Word(word) => {
-                    unit(word).or_else(|| behind_number.then(|| UNIT_SIGNS.get(word.as_str()).copied()).flatten())
+                    CURRENCIES.iter().copied().find(|sign| sign.eq_ignore_ascii_case(word)).or_else(|| {
+                        let is_word = STOPWORDS.contains_key(word.as_str());
+                        unit(word, is_foreign).filter(|_| !is_word)
+                    })
                 }
                 Token::Sign('€') => Some("EUR"),
                 Token::Sign('$') => Some("USD"),
@@ -116,13 +130,13 @@ impl Tokens {
                 Token::Sign(_) => None,
                 Token::Number(_) => None,
             };
-            units.extend(found.map(str::to_string));
+            units.extend(found);
         }
         sorted(units)
     }
 
     /// Months, days of the week and days from today, sorted. `may` and `march` are dates beside a number only.
-    pub fn dates(&self) -> Vec<String> {
+    pub fn dates(&self, is_foreign: bool) -> Vec<&'static str> {
         let beside_number = |at: usize| {
             let number =
                 |at: Option<usize>| at.and_then(|at| self.all.get(at)).is_some_and(|it| matches!(it, Token::Number(_)));
@@ -134,38 +148,47 @@ impl Tokens {
             Token::Word(word) if matches!(word.as_str(), "may" | "march" | "mars" | "mai") && !beside_number(at) => {
                 None
             }
-            Token::Word(word) => DATES.get(word.as_str()).map(|date| date.to_string()),
+            Token::Word(word) => meant(&DATES, word, is_foreign),
             _ => None,
         });
         sorted(found.collect())
     }
 
-    /// How often it denies.
-    pub fn negations(&self) -> usize {
-        self.words().filter(|word| NEGATIONS.contains(*word)).count()
-    }
-
     /// Words, numbers and signs on which an answer may turn, in their order.
     pub fn content(&self) -> Vec<&Token> {
-        let is_content = |token: &&Token| match token {
-            Token::Word(word) => !STOPWORDS.contains_key(word.as_str()),
-            Token::Number(_) => true,
-            Token::Sign(sign) => {
-                !matches!(sign, '.' | ',' | '?' | '!' | ';' | ':' | '\'' | '"' | '(' | ')' | '-' | '¿' | '¡' | '…')
-            }
-        };
-        self.all.iter().filter(is_content).collect()
+        self.all.iter().filter(|token| is_content(token)).collect()
     }
 }
 
-fn sorted(mut list: Vec<String>) -> Vec<String> {
+/// Whether an answer may turn on it.
+pub(crate) fn is_content(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => !STOPWORDS.contains_key(word.as_str()),
+        Token::Number(_) => true,
+        Token::Sign(sign) => {
+            !matches!(sign, '.' | ',' | '?' | '!' | ';' | ':' | '\'' | '"' | '(' | ')' | '-' | '¿' | '¡' | '…')
+        }
+    }
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list.sort_unstable();
     list
 }
 
+/// What a word means by a table. An English word is not read as one of another language, unless the prompt is in another.
+fn meant(table: &HashMap<&'static str, &'static str>, word: &str, is_foreign: bool) -> Option<&'static str> {
+    table.get(word).copied().filter(|_| is_foreign || !FALSE_FRIENDS.contains(&word))
+}
+
+/// A number that says which, not how many.
+fn is_ordinal(number: &str) -> bool {
+    matches!(number, "1st" | "2nd" | "3rd" | "last" | "1/2")
+}
+
 /// A unit that is spelt out, in the singular or with the plural's `s` or `n`.
-fn unit(word: &str) -> Option<&'static str> {
-    let named = |word: &str| UNITS.get(word).copied();
+fn unit(word: &str, is_foreign: bool) -> Option<&'static str> {
+    let named = |word: &str| meant(&UNITS, word, is_foreign);
     named(word).or_else(|| word.strip_suffix('s').and_then(named)).or_else(|| word.strip_suffix('n').and_then(named))
 }
 
@@ -271,8 +294,8 @@ mod tests {
 
     #[test]
     fn units_are_known_by_sign_and_by_name() {
-        assert_eq!(Tokens::of("5 km in 3 hours").units(), ["h", "km"]);
-        assert_eq!(Tokens::of("fünf Kilometer für 20 €").units(), ["EUR", "km"]);
-        assert!(Tokens::of("is it in the box").units().is_empty());
+        assert_eq!(Tokens::of("5 km in 3 hours").units(false), ["h", "km"]);
+        assert_eq!(Tokens::of("fünf Kilometer für 20 €").units(true), ["EUR", "km"]);
+        assert!(Tokens::of("is it in the box").units(false).is_empty());
     }
 }

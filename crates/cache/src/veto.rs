@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::language::{language, script};
 use crate::lexicon::OPPOSITES;
-use crate::tokens::{Token, Tokens};
+use crate::matching::unmatched;
+use crate::prompt::Prompt;
+use crate::tables::CONJUNCTIONS;
+use crate::tokens::{Token, Tokens, is_content};
 
 /// Why an answer to one prompt is not given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,29 +57,63 @@ impl Veto {
 }
 
 /// The first difference that changes the answer; `None` when there is none of those that are looked for.
-pub fn veto(known: &str, asked: &str) -> Option<Veto> {
-    if let (Some(known), Some(asked)) = (script(known), script(asked))
-        && known != asked
+///
+/// What is in both prompts, and differs, always does. What is in one of them only does where little else differs: then it is
+/// what was added. Elsewhere it is for the score to weigh.
+pub fn veto(known: &Prompt, asked: &Prompt) -> Option<Veto> {
+    if let (Some(script), Some(other)) = (known.script, asked.script)
+        && script != other
     {
         return Some(Veto::Language);
     }
-    let (a, b) = (Tokens::of(known), Tokens::of(asked));
-    if let (Some(known), Some(asked)) = (language(a.words()), language(b.words()))
-        && known != asked
+    if let (Some(language), Some(other)) = (known.language, asked.language)
+        && language != other
     {
         return Some(Veto::Language);
     }
-    let checks: [(bool, Veto); 8] = [
-        (a.numbers() != b.numbers(), Veto::Numbers),
-        (a.units() != b.units(), Veto::Units),
-        (a.dates() != b.dates(), Veto::Dates),
-        (a.negations() != b.negations(), Veto::Negation),
-        (has_opposite(&a, &b), Veto::Opposite),
-        (a.codes != b.codes, Veto::Code),
-        (!a.quoted.is_empty() && !b.quoted.is_empty() && a.quoted != b.quoted, Veto::Quoted),
-        (is_reordered(&a, &b), Veto::Order),
+    let is_added = rest_matches(known, asked);
+    let (codes, others) = (codes_without_partner(known, asked), codes_without_partner(asked, known));
+    let checks: [(bool, Veto); 9] = [
+        (known.numbers != asked.numbers, Veto::Numbers),
+        (differ(&known.ordinals, &asked.ordinals, is_added), Veto::Numbers),
+        (differ(&known.units, &asked.units, is_added && !known.numbers.is_empty()), Veto::Units),
+        (differ(&known.dates, &asked.dates, is_added), Veto::Dates),
+        (known.negations != asked.negations && is_added, Veto::Negation),
+        (has_opposite(&known.tokens, &asked.tokens), Veto::Opposite),
+        ((codes > 0 && others > 0) || (codes + others > 0 && is_added), Veto::Code),
+        (quotes_differ(&known.tokens, &asked.tokens), Veto::Quoted),
+        (is_swapped(known, asked), Veto::Order),
     ];
     checks.into_iter().find(|(differs, _)| *differs).map(|(_, veto)| veto)
+}
+
+/// Whether at most one content word of one of the prompts is not in the other.
+fn rest_matches(a: &Prompt, b: &Prompt) -> bool {
+    unmatched(&a.content, &b.content).len().min(unmatched(&b.content, &a.content).len()) <= 1
+}
+
+/// Each has something that the other lacks; or, where little else differs, one of them has.
+fn differ<T: PartialEq>(these: &[T], those: &[T], is_added: bool) -> bool {
+    let lacks = |these: &[T], those: &[T]| these.iter().any(|one| !those.contains(one));
+    match (lacks(these, those), lacks(those, these)) {
+        (true, true) => true,
+        (false, false) => false,
+        _ => is_added,
+    }
+}
+
+/// Names of code that the other prompt has not, in any case of letters.
+pub(crate) fn codes_without_partner(of: &Prompt, other: &Prompt) -> usize {
+    let is_there = |code: &&String| {
+        let lower = code.to_lowercase();
+        other.tokens.codes.iter().any(|code| code.to_lowercase() == lower)
+            || other.tokens.words().any(|word| word == lower)
+    };
+    of.tokens.codes.iter().filter(|code| !is_there(code)).count()
+}
+
+fn quotes_differ(a: &Tokens, b: &Tokens) -> bool {
+    !a.quoted.is_empty() && !b.quoted.is_empty() && a.quoted != b.quoted
 }
 
 /// A word of a pair more often in the one, and its opposite more often in the other.
@@ -91,31 +127,54 @@ fn has_opposite(a: &Tokens, b: &Tokens) -> bool {
     more.values().any(|[one, other]| one * other < 0)
 }
 
-/// The same content in another order, unless the front of the one is the end of the other: `in Rust, how do I …`.
-fn is_reordered(a: &Tokens, b: &Tokens) -> bool {
-    let (content_a, content_b) = (a.content(), b.content());
-    if content_a == content_b || content_a.len() != content_b.len() {
+/// The same words in the same frame, with other places: `from EUR to USD` and `from USD to EUR`. Where the frame differs,
+/// the sentence was turned round; where a conjunction joins both, their order says nothing.
+fn is_swapped(a: &Prompt, b: &Prompt) -> bool {
+    if a.content == b.content || a.content.len() != b.content.len() {
         return false;
     }
-    let sorted = |content: &[&Token]| {
-        let mut sorted: Vec<Token> = content.iter().map(|token| (*token).clone()).collect();
+    let sorted = |content: &[Token]| {
+        let mut sorted = content.to_vec();
         sorted.sort_unstable();
         sorted
     };
-    if sorted(&content_a) != sorted(&content_b) {
+    if sorted(&a.content) != sorted(&b.content) {
         return false;
     }
-    let bare = |tokens: &Tokens| -> Vec<Token> {
-        tokens.all.iter().filter(|token| !matches!(token, Token::Sign(',' | '?' | '.' | '!'))).cloned().collect()
+    let (bare_a, bare_b) = (bare(&a.tokens), bare(&b.tokens));
+    let has_frame = bare_a.iter().any(|token| !is_content(token));
+    let is_one_frame = bare_a.len() == bare_b.len()
+        && bare_a.iter().zip(&bare_b).all(|(a, b)| a == b || (is_content(a) && is_content(b)));
+    has_frame && is_one_frame && !is_joined(&bare_a, &bare_b)
+}
+
+/// Whether the prompts are the same once what stands on both sides of a conjunction is exchanged.
+fn is_joined(a: &[&Token], b: &[&Token]) -> bool {
+    let joins = |token: &Token| matches!(token, Token::Word(word) if CONJUNCTIONS.contains(&word.as_str()));
+    (1..a.len().saturating_sub(1)).filter(|at| joins(a[*at])).any(|at| {
+        let mut turned = a.to_vec();
+        turned.swap(at - 1, at + 1);
+        turned == b
+    })
+}
+
+/// Without the marks of sentences, and articles.
+fn bare(tokens: &Tokens) -> Vec<&Token> {
+    let counts = |token: &&Token| match token {
+        Token::Sign(sign) => !matches!(sign, ',' | '?' | '.' | '!'),
+        Token::Word(word) => !matches!(word.as_str(), "a" | "an" | "the"),
+        Token::Number(_) => true,
     };
-    let (a, b) = (bare(a), bare(b));
-    let is_rotation = a.len() == b.len() && (0..a.len()).any(|at| a[at..].iter().chain(&a[..at]).eq(b.iter()));
-    !is_rotation
+    tokens.all.iter().filter(counts).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn veto(known: &str, asked: &str) -> Option<Veto> {
+        super::veto(&known.into(), &asked.into())
+    }
 
     #[test]
     fn what_changes_an_answer_is_vetoed() {
@@ -130,6 +189,9 @@ mod tests {
             ("Translate \"cat\" into French", "Translate \"dog\" into French", Veto::Quoted),
             ("How do I convert EUR to USD?", "How do I convert USD to EUR?", Veto::Order),
             ("Is Rust faster than Go?", "Is Go faster than Rust?", Veto::Order),
+            ("How warm is it in Rome?", "How warm is it in Rome tomorrow?", Veto::Dates),
+            ("Prices of flats in Rome", "Prices of flats in Rome 2016", Veto::Numbers),
+            ("What does walk do?", "What does os.walk() do?", Veto::Code),
             ("EUR to USD", "USD to EUR", Veto::Order),
             ("What is the weather?", "Какая погода?", Veto::Language),
             ("What is the capital of Spain?", "Was ist die Hauptstadt von Spanien?", Veto::Language),
@@ -148,6 +210,14 @@ mod tests {
             ("Two rivers of France", "2 rivers of France"),
             ("It costs 1,000 dollars", "It costs $1000"),
             ("Wie hoch ist der Eiffelturm?", "Welche Höhe hat der Eiffelturm?"),
+            ("Why was I charged an extra fee?", "Why is there a further charge on my card?"),
+            ("What does let do in JavaScript?", "what does let do in javascript"),
+            ("Exchange rate of USD to JPY now", "Current USD/JPY rate"),
+            ("How do a thread and a process differ?", "How do a process and a thread differ?"),
+            ("python list reverse", "How do I reverse a list in Python?"),
+            ("How do I undo my last commit?", "I committed by mistake, how do I take that commit back?"),
+            ("Remove all docker containers", "How can I remove all of my docker containers at once?"),
+            ("I paid to the wrong account and can't stop it", "How do I cancel a transfer to another person?"),
         ] {
             assert_eq!(veto(known, asked), None, "{known:?} and {asked:?}");
         }

@@ -1,6 +1,10 @@
 //! Generated pairs of prompts in five languages that differ in one thing, on which the answer turns.
 
-use nuthatch_cache::{canonical, veto};
+use nuthatch_cache::{Veto, canonical};
+
+fn veto(known: &str, asked: &str) -> Option<Veto> {
+    nuthatch_cache::veto(&known.into(), &asked.into())
+}
 
 /// A prompt with a gap, and what may fill it. Any two fillings ask something else.
 struct Template {

@@ -249,7 +249,7 @@ pub struct CacheLedger {
     allowed: f64,
     /// The probability that the next one is to be judged; null: none may be given before a verdict comes.
     audit_probability: Option<f64>,
-    /// Verdicts that the risk was learned from; 0: its weights were set by hand.
+    /// Verdicts that the risk was learned from; 0: its weights are those fitted on public sets.
     verdicts: u64,
 }
 

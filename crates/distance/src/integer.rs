@@ -89,6 +89,23 @@ pub fn hamming_on(level: Level, a: &[u8], b: &[u8]) -> u32 {
     dispatch!(level, hamming(a, b))
 }
 
+/// Adds to each count the number of bits in which a word of many rows differs from the query's: `words` has the same 64 bits of
+/// each row side by side, so that eight rows are compared at once. Counts wrap.
+///
+/// # Panics
+/// When the lengths differ.
+#[inline]
+pub fn add_hamming(word: u64, words: &[u64], counts: &mut [u16]) {
+    add_hamming_on(Level::best(), word, words, counts);
+}
+
+/// [`add_hamming`] on a chosen level.
+#[inline]
+pub fn add_hamming_on(level: Level, word: u64, words: &[u64], counts: &mut [u16]) {
+    assert_eq!(words.len(), counts.len(), "add_hamming: lengths differ");
+    dispatch!(level, add_hamming(word, words, counts));
+}
+
 /// Largest absolute value that [`dot_i8_i16`] takes in its second argument.
 pub const I16_QUERY_MAX: i16 = 1 << 14;
 

@@ -34,9 +34,9 @@ pub use fast_scan::{
 pub use float::{dot, dot_f16, dot_f16_on, dot_on, l2_squared, l2_squared_f16, l2_squared_f16_on, l2_squared_on};
 pub use hadamard::{hadamard, hadamard_on};
 pub use integer::{
-    DIM_MAX, I16_QUERY_MAX, dot_i8, dot_i8_i16, dot_i8_i16_on, dot_i8_on, dot_u4_i8, dot_u4_i8_many, dot_u4_i8_many_on,
-    dot_u4_i8_on, dot_u8, dot_u8_on, hamming, hamming_on, l2_squared_i8, l2_squared_i8_on, l2_squared_u8,
-    l2_squared_u8_on,
+    DIM_MAX, I16_QUERY_MAX, add_hamming, add_hamming_on, dot_i8, dot_i8_i16, dot_i8_i16_on, dot_i8_on, dot_u4_i8,
+    dot_u4_i8_many, dot_u4_i8_many_on, dot_u4_i8_on, dot_u8, dot_u8_on, hamming, hamming_on, l2_squared_i8,
+    l2_squared_i8_on, l2_squared_u8, l2_squared_u8_on,
 };
 pub use level::{Level, UnknownLevel};
 pub use prefetch::prefetch;

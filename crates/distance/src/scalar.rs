@@ -72,6 +72,14 @@ pub(crate) fn hamming(a: &[u8], b: &[u8]) -> u32 {
     a_words.zip(b_words).map(|(x, y)| (word(x) ^ word(y)).count_ones()).sum::<u32>() + rest
 }
 
+// Inlined, it counts with the instruction of the caller's level, several words at once where there is one for that.
+#[inline(always)]
+pub(crate) fn add_hamming(word: u64, words: &[u64], counts: &mut [u16]) {
+    for (other, count) in words.iter().zip(counts) {
+        *count = count.wrapping_add((word ^ other).count_ones() as u16);
+    }
+}
+
 pub(crate) fn dot_i8_i16(codes: &[i8], query: &[i16]) -> i64 {
     // 256 products of at most 2^7 * 2^15 fit an i32 with room to spare.
     let parts = codes.chunks(256).zip(query.chunks(256));

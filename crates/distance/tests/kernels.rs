@@ -129,6 +129,21 @@ proptest! {
     }
 
     #[test]
+    fn words_of_many_rows_are_counted_alike_on_every_level(rows in 0usize..200, words in 1usize..=16, seed: u64) {
+        let mut numbers = Numbers(seed);
+        let mut word = || numbers.next();
+        let query: Vec<u64> = (0..words).map(|_| word()).collect();
+        let planes: Vec<Vec<u64>> = (0..words).map(|_| (0..rows).map(|_| word()).collect()).collect();
+        let each = |row: usize| query.iter().zip(&planes).map(|(a, plane)| (a ^ plane[row]).count_ones() as u16).sum();
+        let wanted: Vec<u16> = (0..rows).map(each).collect();
+        for level in Level::supported() {
+            let mut counts = vec![0; rows];
+            query.iter().zip(&planes).for_each(|(word, plane)| add_hamming_on(level, *word, plane, &mut counts));
+            prop_assert_eq!(&counts, &wanted, "{}", level);
+        }
+    }
+
+    #[test]
     fn nibble_kernel_is_exact_on_every_level(chunks in 1usize..=64, seed: u64) {
         let dim = chunks * 64;
         let mut numbers = Numbers(seed);

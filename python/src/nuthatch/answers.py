@@ -117,7 +117,7 @@ class CacheLedger:
     audit_probability: float | None
     """The probability that the next one is to be judged; None: none may be given before a verdict comes."""
     verdicts: int
-    """Verdicts that the risk was learned from; 0: its weights were set by hand."""
+    """Verdicts that the risk was learned from; 0: its weights are those fitted on public sets."""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,13 @@ pub(crate) unsafe fn hamming(a: &[u8], b: &[u8]) -> u32 {
     add_i32(sum) as u32 + scalar::hamming(&a[whole..], &b[whole..])
 }
 
+/// # Safety
+/// The CPU has POPCNT.
+#[target_feature(enable = "avx2,popcnt")]
+pub(crate) unsafe fn add_hamming(word: u64, words: &[u64], counts: &mut [u16]) {
+    scalar::add_hamming(word, words, counts);
+}
+
 /// `sum` plus the squares of the differences of unsigned bytes.
 #[target_feature(enable = "avx2")]
 #[inline]

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::keep_last;
-use crate::avx2;
+use crate::{avx2, scalar};
 
 /// # Safety
 /// The CPU has AVX-512 F, BW and VNNI, and AVX2; both slices are equally long.
@@ -150,6 +150,26 @@ unsafe fn hamming_popcnt(a: &[u8], b: &[u8]) -> u32 {
         sum = _mm512_add_epi64(sum, _mm512_popcnt_epi64(_mm512_xor_si512(x, y)));
     }
     _mm512_reduce_add_epi64(sum) as u32
+}
+
+/// # Safety
+/// The CPU has AVX-512 F, BW and VL, AVX2 and POPCNT.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) unsafe fn add_hamming(word: u64, words: &[u64], counts: &mut [u16]) {
+    if is_x86_feature_detected!("avx512vpopcntdq") {
+        // SAFETY: just detected.
+        unsafe { add_hamming_popcnt(word, words, counts) }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { avx2::add_hamming(word, words, counts) }
+    }
+}
+
+/// # Safety
+/// The CPU has AVX-512 F, BW, VL and VPOPCNTDQ.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq")]
+unsafe fn add_hamming_popcnt(word: u64, words: &[u64], counts: &mut [u16]) {
+    scalar::add_hamming(word, words, counts);
 }
 
 /// Adds the squares of the differences of unsigned bytes, in two chains.

@@ -14,7 +14,7 @@ mod many;
 mod scan;
 mod table;
 
-pub(crate) use bytes::{dot_i8, dot_u8, hamming, l2_squared_i8, l2_squared_u8};
+pub(crate) use bytes::{add_hamming, dot_i8, dot_u8, hamming, l2_squared_i8, l2_squared_u8};
 pub(crate) use codes::{dot_i8_i16, dot_u4_i8};
 pub(crate) use float::{dot, dot_f16, l2_squared, l2_squared_f16};
 pub(crate) use hadamard::hadamard;

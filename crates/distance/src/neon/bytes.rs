@@ -125,6 +125,13 @@ pub(crate) unsafe fn hamming(a: &[u8], b: &[u8]) -> u32 {
     vaddvq_u32(sum) + scalar::hamming(&a[whole..], &b[whole..])
 }
 
+/// # Safety
+/// The CPU has NEON.
+#[target_feature(enable = "neon")]
+pub(crate) unsafe fn add_hamming(word: u64, words: &[u64], counts: &mut [u16]) {
+    scalar::add_hamming(word, words, counts);
+}
+
 /// `sum` plus the squares of unsigned bytes.
 #[target_feature(enable = "neon")]
 #[inline]

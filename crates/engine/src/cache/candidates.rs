@@ -1,11 +1,11 @@
 //! Which stored prompts mean what is asked, and how risky their answers are.
 //!
-//! The vectors of a scope are read in turn and compared, all of them: nothing near is missed, and a lookup costs in proportion to the
-//! answers of its scope.
+//! Which vectors may be near is told by their signs in memory, and how near they are by their rows. Where there is no room for the
+//! signs, and in snapshots, all vectors of the scope are read in turn.
 
 use std::ops::ControlFlow;
 
-use nuthatch_cache::{CLASSES, Features, Veto, class_of, veto};
+use nuthatch_cache::{Features, Prompt, Veto, class_of, veto};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -49,16 +49,31 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// Whether it could be given, were it not for the ledger.
+    /// Whether it could be given, were it not for its risk and the ledger.
     pub fn is_possible(&self) -> bool {
-        self.shown.veto.is_none() && !self.shown.stale && (self.shown.class as usize) < CLASSES - 1
+        self.shown.veto.is_none() && !self.shown.stale
     }
 }
 
+/// What is asked, as it is compared.
+pub(crate) struct Asked<'a> {
+    pub scope: &'a Hash,
+    pub prompt: &'a str,
+    pub vector: &'a [f32],
+    /// The entries that may be near; `None`: any of the scope.
+    pub among: Option<&'a [u64]>,
+}
+
 /// The nearest prompts of a scope, the nearest first.
-pub(crate) fn nearest(rows: &dyn Rows, state: &State, scope: &Hash, prompt: &str, vector: &[f32]) -> Result<Vec<Near>> {
+pub(crate) fn nearest(rows: &dyn Rows, state: &State, asked: &Asked<'_>) -> Result<Vec<Near>> {
+    let Asked { scope, prompt, .. } = *asked;
     let form = key::hashes(scope, prompt).1;
-    let found = scan(rows, scope, &unit(vector))?;
+    let mut best = Best { now_ms: rows.now_ms(), unit: unit(asked.vector), found: Vec::with_capacity(NEAREST + 1) };
+    match asked.among {
+        Some(entries) => best.look_among(rows, scope, entries)?,
+        None => best.look_at_all(rows, scope)?,
+    }
+    let found = best.found;
     let keys: Vec<Vec<u8>> = found.iter().map(|(_, entry)| key::entry(*entry)).collect();
     let mut known: Vec<(f64, u64, Stored)> = Vec::with_capacity(found.len());
     for ((cosine, entry), row) in found.into_iter().zip(rows.values(&keys)?) {
@@ -69,10 +84,12 @@ pub(crate) fn nearest(rows: &dyn Rows, state: &State, scope: &Hash, prompt: &str
     let nevers: Vec<Vec<u8>> = known.iter().map(|(_, entry, _)| key::never(*entry, &form)).collect();
     let nevers: Vec<bool> = rows.values(&nevers)?.iter().map(Option::is_some).collect();
     let mut near = Vec::with_capacity(known.len());
+    let (asked_prompt, served) = (Prompt::of(prompt), state.classes.served(state.settings.budget));
     for (at, (cosine, entry, stored)) in known.iter().enumerate() {
         let other = known[at + 1..].iter().find(|(.., next)| next.response != stored.response);
         let gap = cosine - other.map_or(f64::from(COSINE_MIN), |(cosine, ..)| *cosine);
-        let features = Features::of(&stored.prompt, prompt, *cosine, gap);
+        let stored_prompt = Prompt::of(&stored.prompt);
+        let features = Features::of(&stored_prompt, &asked_prompt, *cosine, gap);
         let risk = state.score.risk(&features);
         let class = class_of(risk);
         let shown = CacheCandidate {
@@ -81,8 +98,8 @@ pub(crate) fn nearest(rows: &dyn Rows, state: &State, scope: &Hash, prompt: &str
             similarity: *cosine,
             risk,
             class: class as u64,
-            worth: state.classes.serves(class, state.settings.budget),
-            veto: if nevers[at] { Some(Veto::Never) } else { veto(&stored.prompt, prompt) },
+            worth: served[class],
+            veto: if nevers[at] { Some(Veto::Never) } else { veto(&stored_prompt, &asked_prompt) },
             stale: !are_unchanged(rows, stored)?,
         };
         near.push(Near { shown, stored: stored.clone(), features });
@@ -100,22 +117,40 @@ pub(crate) fn are_unchanged(rows: &dyn Rows, stored: &Stored) -> Result<bool> {
     Ok(true)
 }
 
-/// Cosine and entry of the nearest vectors of a scope.
-fn scan(rows: &dyn Rows, scope: &Hash, unit: &[f32]) -> Result<Vec<(f32, u64)>> {
-    let now = rows.now_ms();
-    let mut best: Vec<(f32, u64)> = Vec::with_capacity(NEAREST + 1);
-    rows.each(KeyScan { limit: PAGE, ..KeyScan::prefix(key::vectors_of(scope)) }, &mut |row, value| {
-        if let (Some(entry), Some(codes)) = (key::number_of(row), decode_vector(value))
-            && let Some(cosine) = codes.cosine(unit).filter(|cosine| *cosine >= COSINE_MIN)
-        {
-            let is_near = best.len() < NEAREST || best.last().is_some_and(|(last, _)| cosine > *last);
-            if is_near && codes.expires_at_ms > now {
-                let place = best.partition_point(|(other, _)| *other >= cosine);
-                best.insert(place, (cosine, entry));
-                best.truncate(NEAREST);
+/// Cosine and entry of the nearest vectors so far, the nearest first.
+struct Best {
+    now_ms: u64,
+    unit: Vec<f32>,
+    found: Vec<(f32, u64)>,
+}
+
+impl Best {
+    fn look_among(&mut self, rows: &dyn Rows, scope: &Hash, entries: &[u64]) -> Result<()> {
+        let keys: Vec<Vec<u8>> = entries.iter().map(|entry| key::vector(scope, *entry)).collect();
+        for (entry, row) in entries.iter().zip(rows.values(&keys)?) {
+            if let Some(row) = row {
+                self.look_at(*entry, &row);
             }
         }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(best)
+        Ok(())
+    }
+
+    fn look_at_all(&mut self, rows: &dyn Rows, scope: &Hash) -> Result<()> {
+        rows.each(KeyScan { limit: PAGE, ..KeyScan::prefix(key::vectors_of(scope)) }, &mut |row, value| {
+            if let Some(entry) = key::number_of(row) {
+                self.look_at(entry, value);
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    fn look_at(&mut self, entry: u64, row: &[u8]) {
+        let Some(codes) = decode_vector(row).filter(|codes| codes.expires_at_ms > self.now_ms) else { return };
+        let Some(cosine) = codes.cosine(&self.unit).filter(|cosine| *cosine >= COSINE_MIN) else { return };
+        if self.found.len() < NEAREST || self.found.last().is_some_and(|(last, _)| cosine > *last) {
+            let place = self.found.partition_point(|(other, _)| *other >= cosine);
+            self.found.insert(place, (cosine, entry));
+            self.found.truncate(NEAREST);
+        }
+    }
 }

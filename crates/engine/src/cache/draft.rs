@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use nuthatch_store::{Batch, Position, Reader};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::Result;
 use crate::cache::recent::Since;
-use crate::cache::value::{State, Stored, decode, encode};
+use crate::cache::signs::ChangedVector;
+use crate::cache::value::{Row, State, Stored, decode, encode};
 use crate::cache::{Cache, key};
 use crate::call::{Call, Outcome};
 use crate::durability::Durability;
@@ -53,7 +53,7 @@ impl<'s> Draft<'s> {
     }
 
     /// A row as it will be, whether it has expired or not.
-    pub fn get<T: DeserializeOwned>(&self, row: &[u8]) -> Result<Option<T>> {
+    pub fn get<T: Row>(&self, row: &[u8]) -> Result<Option<T>> {
         if let Some(changed) = self.rows.get(row) {
             return changed.as_ref().map(|(value, _)| decode(value)).transpose();
         }
@@ -169,6 +169,16 @@ impl<'s> Draft<'s> {
         Ok(evicted)
     }
 
+    /// The vectors that it changes.
+    fn vectors(&self) -> Vec<ChangedVector> {
+        let changed = self.rows.range(key::all_vectors()..key::all_used());
+        let of = |(row, coming): (&Vec<u8>, &Option<Coming>)| {
+            let (scope, entry) = key::vector_of(row)?;
+            Some((scope, entry, coming.as_ref().map(|(value, _)| value.clone())))
+        };
+        changed.filter_map(of).collect()
+    }
+
     fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.state == self.before
     }
@@ -223,14 +233,19 @@ impl Cache {
             let store = space.shared.store()?;
             // A write by somebody else between two reads must not tear what an answer is made from.
             let snapshot = store.snapshot();
-            let since = self.recent.take();
+            let since = self.attached.recent.take();
             let mut draft = Draft::new(space, &*snapshot, &since)?;
             let written = change(&mut draft).and_then(|(answer, outcome)| match draft.is_empty() {
                 true => Ok((None, answer)),
-                false => Ok((Some(draft.write(&self.keyspace.call, outcome)?), answer)),
+                false => {
+                    let vectors = draft.vectors();
+                    let position = draft.write(&self.keyspace.call, outcome)?;
+                    self.step(vectors);
+                    Ok((Some(position), answer))
+                }
             });
             if written.is_err() {
-                self.recent.give_back(since);
+                self.attached.recent.give_back(since);
             }
             match written? {
                 (None, answer) => return Ok(answer),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::cache::candidates::nearest;
+use crate::cache::candidates::{Asked, nearest};
 use crate::cache::lookup::{named, state};
 use crate::cache::value::{Decided, Decision, State, Stored, Vectors, decode};
 use crate::cache::{AskCache, Cache, CacheCandidate, CacheSettings, CacheTier, key};
@@ -80,7 +80,7 @@ pub struct CacheLedger {
     pub allowed: f64,
     /// The probability that the next one is to be judged; absent: none may be given before a verdict comes.
     pub audit_probability: Option<f64>,
-    /// Verdicts that the risk was learned from; 0: its weights were set by hand.
+    /// Verdicts that the risk was learned from; 0: its weights are those fitted on public sets.
     pub verdicts: u64,
 }
 
@@ -155,7 +155,7 @@ impl Cache {
     /// What it holds and has done, with what waits for a write.
     pub fn stats(&self) -> Result<CacheStats> {
         let stats = self.keyspace.at_once(stats)?;
-        Ok(CacheStats { counts: stats.counts.and(self.recent.counts()), ..stats })
+        Ok(CacheStats { counts: stats.counts.and(self.attached.recent.counts()), ..stats })
     }
 
     /// What it would do about a prompt.
@@ -167,7 +167,9 @@ impl Cache {
             true => self.vector(&state, &ask.prompt, ask.vector.as_deref())?,
             false => None,
         };
-        self.keyspace.at_once(|rows| explain(rows, ask, vector.as_deref()))
+        let scope = key::scope(&ask.scope);
+        let among = vector.as_deref().map_or(Ok(None), |vector| self.near(&scope, vector))?;
+        self.keyspace.at_once(|rows| explain_among(rows, ask, vector.as_deref(), among.as_deref()))
     }
 }
 
@@ -186,6 +188,15 @@ pub(crate) fn stats(rows: &dyn Rows) -> Result<CacheStats> {
 
 /// What a cache would do about a prompt. Without a vector, meanings are not compared.
 pub(crate) fn explain(rows: &dyn Rows, ask: &AskCache, vector: Option<&[f32]>) -> Result<CacheExplained> {
+    explain_among(rows, ask, vector, None)
+}
+
+fn explain_among(
+    rows: &dyn Rows,
+    ask: &AskCache,
+    vector: Option<&[f32]>,
+    among: Option<&[u64]>,
+) -> Result<CacheExplained> {
     ask.check()?;
     let state = state(rows)?;
     state.settings.check_scope(ask.scope.keys())?;
@@ -193,7 +204,7 @@ pub(crate) fn explain(rows: &dyn Rows, ask: &AskCache, vector: Option<&[f32]>) -
     let found = named(rows, &scope, &ask.prompt)?;
     let vector = vector.filter(|_| state.settings.budget > 0.0 && state.vectors.is_some());
     let near = match vector {
-        Some(vector) => nearest(rows, &state, &scope, &ask.prompt, vector)?,
+        Some(vector) => nearest(rows, &state, &Asked { scope: &scope, prompt: &ask.prompt, vector, among })?,
         None => Vec::new(),
     };
     Ok(CacheExplained {

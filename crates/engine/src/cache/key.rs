@@ -100,6 +100,11 @@ pub fn never(number: u64, hash: &Hash) -> Vec<u8> {
     [nevers_of(number).as_slice(), hash].concat()
 }
 
+/// All vectors begin so.
+pub fn all_vectors() -> Vec<u8> {
+    vec![VECTOR]
+}
+
 /// All vectors of a scope begin so.
 pub fn vectors_of(scope: &Hash) -> Vec<u8> {
     hashed(VECTOR, scope)
@@ -107,6 +112,13 @@ pub fn vectors_of(scope: &Hash) -> Vec<u8> {
 
 pub fn vector(scope: &Hash, number: u64) -> Vec<u8> {
     [vectors_of(scope).as_slice(), &number.to_be_bytes()].concat()
+}
+
+/// The scope and the entry of a vector's row.
+pub fn vector_of(row: &[u8]) -> Option<(Hash, u64)> {
+    let row = row.strip_prefix(&[VECTOR])?;
+    let (scope, entry) = row.split_first_chunk()?;
+    Some((*scope, u64::from_be_bytes(entry.try_into().ok()?)))
 }
 
 /// All rows of what was used begin so, in the order of use.

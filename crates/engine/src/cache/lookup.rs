@@ -1,9 +1,9 @@
 //! Looking for an answer: by the prompt, by its form, by an alias, by its meaning.
 
-use nuthatch_cache::Odds;
+use nuthatch_cache::{Odds, exploration};
 use uuid::Uuid;
 
-use crate::cache::candidates::{Near, are_unchanged, nearest};
+use crate::cache::candidates::{Asked, Near, are_unchanged, nearest};
 use crate::cache::draft::Draft;
 use crate::cache::key::{self, Hash};
 use crate::cache::value::{Decided, Decision, State, Stored, Vectors, decode};
@@ -66,7 +66,7 @@ impl Cache {
             }
             let hit = hit_of(found.tier, found.entry, found.stored, self.keyspace.now_ms());
             if state.settings.mode == CacheMode::Shadow {
-                self.recent.note(None, |counts| counts.shadow_hits += 1);
+                self.attached.recent.note(None, |counts| counts.shadow_hits += 1);
                 return self.missed(MissReason::Shadow);
             }
             self.used(found.entry, found.tier)?;
@@ -78,7 +78,9 @@ impl Cache {
         let Some(vector) = self.vector(&state, &ask.prompt, ask.vector.as_deref())? else {
             return self.missed(MissReason::Absent);
         };
-        let near = self.keyspace.at_once(|rows| nearest(rows, &state, &scope, &ask.prompt, &vector))?;
+        let among = self.near(&scope, &vector)?;
+        let asked = Asked { scope: &scope, prompt: &ask.prompt, vector: &vector, among: among.as_deref() };
+        let near = self.keyspace.at_once(|rows| nearest(rows, &state, &asked))?;
         let best = near.iter().filter(|near| near.is_possible()).min_by(|a, b| a.shown.risk.total_cmp(&b.shown.risk));
         let Some(best) = best else {
             if let Some(stale) = near.iter().find(|near| near.shown.stale) {
@@ -91,67 +93,75 @@ impl Cache {
 
     /// Gives an answer by meaning, or says why not. What is given is in the ledger when this returns.
     fn decide(&self, ask: &AskCache, scope: Hash, near: &Near) -> Result<CacheAnswer> {
-        let (class, entry) = (near.shown.class as usize, near.shown.entry);
-        let refused = |state: &State| match state.settings.mode {
-            CacheMode::Shadow => Some(MissReason::Shadow),
-            _ if !state.classes.serves(class, state.settings.budget) => Some(MissReason::Risky),
-            _ => None,
-        };
-        if !ask.judged {
-            // Nobody judges what is refused: then it is not worth a write.
-            let state = self.keyspace.at_once(state)?;
-            let unproven = || state.ledger.odds(&state.settings.terms()).is_none().then_some(MissReason::Unproven);
-            if let Some(why) = refused(&state).or_else(unproven) {
-                if why == MissReason::Shadow {
-                    self.recent.note(None, |counts| counts.shadow_hits += 1);
-                }
-                return self.missed(why);
-            }
+        // Whoever judges first is asked about some answers that are too risky to be served: see `exploration`.
+        let explored = Some(exploration(near.shown.risk)).filter(|odds| ask.judged && odds.falls(coin()));
+        let state = self.keyspace.at_once(state)?;
+        let refused = refused(&state, near);
+        if refused == Some(MissReason::Shadow) && is_served(&state, near) {
+            self.attached.recent.note(None, |counts| counts.shadow_hits += 1);
         }
-        let (answer, found) = self.change(|draft| {
-            let row = draft.stored().values(&[key::entry(entry)])?.pop().flatten();
-            let stored: Option<Stored> = row.map(|row| decode(&row)).transpose()?;
-            let is_there = stored.as_ref() == Some(&near.stored) && are_unchanged(&draft.stored(), &near.stored)?;
-            if !is_there {
-                return Ok(((miss(MissReason::Absent), false), Outcome::default())); // it went meanwhile
-            }
-            draft.state.classes.see(class);
-            let why = refused(&draft.state);
-            let odds = match why {
-                None => draft.state.ledger.odds(&draft.state.settings.terms()),
-                Some(_) => None,
-            };
-            let outcome = match (why, odds) {
-                (Some(MissReason::Shadow), _) => Decided::Shadow,
-                (_, Some(odds)) => Decided::Served { odds, fell: odds.falls(coin()) },
-                (_, None) => Decided::Candidate,
-            };
-            let hit = record(draft, ask, scope, near, outcome)?;
-            let mut shown = hit_of(CacheTier::Semantic, entry, near.stored.clone(), draft.now_ms());
-            shown.hit = Some(hit);
-            shown.similarity = Some(near.shown.similarity);
-            shown.risk = Some(near.shown.risk);
-            let counts = &mut draft.state.counts;
-            match outcome {
-                Decided::Served { odds, fell } => {
-                    shown.audit = fell;
-                    counts.semantic += 1;
-                    draft.state.ledger.serve(odds, fell);
-                    draft.use_now(entry)?;
-                    Ok(((CacheAnswer { hit: Some(shown), miss: None, candidate: None }, true), Outcome::default()))
-                }
-                Decided::Candidate | Decided::Shadow => {
-                    counts.misses += 1;
-                    counts.shadow_hits += u64::from(outcome == Decided::Shadow);
-                    let miss = Some(why.unwrap_or(MissReason::Unproven));
-                    Ok(((CacheAnswer { hit: None, miss, candidate: Some(shown) }, true), Outcome::default()))
-                }
-            }
-        })?;
+        let unproven = || state.ledger.odds(&state.settings.terms()).is_none().then_some(MissReason::Unproven);
+        let why = refused.or_else(|| if ask.judged { None } else { unproven() });
+        if let Some(why) = why
+            && explored.is_none()
+        {
+            // Nobody judges it: then it is not worth a write.
+            return self.missed(why);
+        }
+        let (answer, found) = self.change(|draft| self.settle(draft, ask, scope, near, explored))?;
         match found {
             true => Ok(answer),
             false => self.missed(MissReason::Absent),
         }
+    }
+
+    /// Decides as of the moment of the write, and writes it down. False when the answer went meanwhile.
+    fn settle(
+        &self,
+        draft: &mut Draft<'_>,
+        ask: &AskCache,
+        scope: Hash,
+        near: &Near,
+        explored: Option<Odds>,
+    ) -> Result<((CacheAnswer, bool), Outcome)> {
+        let entry = near.shown.entry;
+        let row = draft.stored().values(&[key::entry(entry)])?.pop().flatten();
+        let stored: Option<Stored> = row.map(|row| decode(&row)).transpose()?;
+        let is_there = stored.as_ref() == Some(&near.stored) && are_unchanged(&draft.stored(), &near.stored)?;
+        if !is_there {
+            return Ok(((miss(MissReason::Absent), false), Outcome::default()));
+        }
+        let why = refused(&draft.state, near);
+        let odds = match why {
+            None => draft.state.ledger.odds(&draft.state.settings.terms()),
+            Some(_) => None,
+        };
+        // What only the ledger holds back is always worth a verdict.
+        let chosen = if why.is_none() { Some(Odds::ALWAYS) } else { explored };
+        let outcome = match (odds, chosen) {
+            (Some(odds), _) => Decided::Served { odds, fell: odds.falls(coin()) },
+            (None, Some(odds)) if why == Some(MissReason::Shadow) => Decided::Shadow { odds },
+            (None, Some(odds)) if ask.judged => Decided::Candidate { odds },
+            (None, _) => return Ok(((miss(why.unwrap_or(MissReason::Unproven)), true), Outcome::default())),
+        };
+        draft.state.classes.see(near.shown.class as usize);
+        let hit = record(draft, ask, scope, near, outcome)?;
+        let mut shown = hit_of(CacheTier::Semantic, entry, near.stored.clone(), draft.now_ms());
+        shown.hit = Some(hit);
+        shown.similarity = Some(near.shown.similarity);
+        shown.risk = Some(near.shown.risk);
+        let answer = if let Decided::Served { odds, fell } = outcome {
+            shown.audit = fell;
+            draft.state.counts.semantic += 1;
+            draft.state.ledger.serve(odds, fell);
+            draft.use_now(entry)?;
+            CacheAnswer { hit: Some(shown), miss: None, candidate: None }
+        } else {
+            draft.state.counts.misses += 1;
+            let miss = Some(why.unwrap_or(MissReason::Unproven));
+            CacheAnswer { hit: None, miss, candidate: Some(shown) }
+        };
+        Ok(((answer, true), Outcome::default()))
     }
 
     /// The vector of a prompt, as this cache compares them; `None` when it has none to compare with.
@@ -187,7 +197,7 @@ impl Cache {
 
     /// Notes that nothing was given.
     fn missed(&self, why: MissReason) -> Result<CacheAnswer> {
-        if self.recent.note(None, |counts| counts.misses += 1) {
+        if self.attached.recent.note(None, |counts| counts.misses += 1) {
             self.flush()?;
         }
         Ok(miss(why))
@@ -195,7 +205,7 @@ impl Cache {
 
     /// Notes that an answer was given for its very prompt.
     fn used(&self, entry: u64, tier: CacheTier) -> Result<()> {
-        let full = self.recent.note(Some(entry), |counts| match tier {
+        let full = self.attached.recent.note(Some(entry), |counts| match tier {
             CacheTier::Exact => counts.exact += 1,
             CacheTier::Canonical => counts.canonical += 1,
             CacheTier::Alias => counts.alias += 1,
@@ -223,6 +233,22 @@ impl Cache {
     }
 }
 
+/// Why an answer may not be served, whatever the ledger says.
+fn refused(state: &State, near: &Near) -> Option<MissReason> {
+    match state.settings.mode {
+        CacheMode::Shadow => Some(MissReason::Shadow),
+        _ if is_served(state, near) => None,
+        // What is rather wrong than right is no answer at all.
+        _ if exploration(near.shown.risk) != Odds::ALWAYS => Some(MissReason::Absent),
+        _ => Some(MissReason::Risky),
+    }
+}
+
+/// Whether answers of that class are worth serving.
+fn is_served(state: &State, near: &Near) -> bool {
+    state.classes.served(state.settings.budget)[near.shown.class as usize]
+}
+
 /// Writes down what was decided.
 fn record(draft: &mut Draft<'_>, ask: &AskCache, scope: Hash, near: &Near, outcome: Decided) -> Result<u64> {
     let hit = draft.state.next_hit;
@@ -231,7 +257,7 @@ fn record(draft: &mut Draft<'_>, ask: &AskCache, scope: Hash, near: &Near, outco
         entry: near.shown.entry,
         prompt: ask.prompt.clone(),
         scope,
-        features: near.features,
+        features: Some(near.features),
         risk: near.shown.risk,
         class: near.shown.class,
         outcome,

@@ -38,6 +38,7 @@ pub(crate) fn mend_cache(shared: &Runtime, shard: Shard) -> Result<u64> {
     let emptied = State { entries: 0, bytes: 0, ..state };
     batch.put(Table::Kv, shard.key(key::STATE), stored_inline(encode(&emptied)?));
     let position = shared.write(batch)?;
+    shared.memory.signs.forget(shard);
     shared.make_durable(position, Durability::Commit)?;
     Ok(answers)
 }

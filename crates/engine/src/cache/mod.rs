@@ -11,6 +11,7 @@
 //! stored, all as of one moment. An answer that is given by meaning is in the ledger before the caller sees it.
 
 mod ask;
+mod before;
 mod candidates;
 mod change;
 mod draft;
@@ -21,6 +22,7 @@ mod mend;
 mod recent;
 mod report;
 mod settings;
+mod signs;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -46,13 +48,21 @@ use recent::Recent;
 #[derive(Clone)]
 pub(crate) struct Cache {
     pub keyspace: Keyspace,
-    recent: Arc<Recent>,
+    attached: Arc<Attached>,
+}
+
+/// What is kept in memory with a cache.
+pub(crate) struct Attached {
+    recent: Recent,
+    _signs: signs::Kept,
 }
 
 impl Cache {
     /// The cache of this keyspace.
     pub fn of(keyspace: &Keyspace) -> Result<Self> {
-        let recent = keyspace.space.attached(|_| Ok(Recent::default()))?;
-        Ok(Self { keyspace: keyspace.clone(), recent })
+        let attached = keyspace.space.attached(|space| {
+            Ok(Attached { recent: Recent::default(), _signs: signs::Kept::of(space.shared.clone(), space.shard) })
+        })?;
+        Ok(Self { keyspace: keyspace.clone(), attached })
     }
 }

@@ -68,19 +68,21 @@ fn judge(draft: &mut Draft<'_>, hit: u64, Verdict { wrong, served, entry, .. }: 
             }
             None
         }
-        Decided::Candidate => {
+        Decided::Candidate { odds } => {
             if !wrong && served {
                 state.ledger.serve(Odds::ALWAYS, true);
                 state.ledger.judge(Odds::ALWAYS, false);
                 state.counts.semantic += 1;
                 state.counts.misses = state.counts.misses.saturating_sub(1);
             }
-            Some(1.0)
+            Some(odds.probability())
         }
-        Decided::Shadow => Some(1.0),
+        Decided::Shadow { odds } => Some(odds.probability()),
     };
     if let Some(probability) = taught {
-        state.score.learn(&decision.features, wrong, probability);
+        if let Some(features) = &decision.features {
+            state.score.learn(features, wrong, probability);
+        }
         state.classes.judge(decision.class as usize, wrong);
     }
     match wrong {

@@ -5,13 +5,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::cache::before::{FirstDecision, FirstState};
 use crate::cache::explain::CacheCounts;
 use crate::cache::key::Hash;
 use crate::cache::{CacheSettings, SourceRef};
 use crate::embedder::EmbedderMeta;
 use crate::kv::row;
 
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
+/// The one before it, which is read, too.
+const LAYOUT_BEFORE: u8 = 1;
 /// What an entry takes beside its texts and its vector: its other rows, about.
 const ENTRY_OVERHEAD_BYTES: u64 = 256;
 
@@ -72,7 +75,8 @@ pub(crate) struct Decision {
     pub entry: u64,
     pub prompt: String,
     pub scope: Hash,
-    pub features: Features,
+    /// Absent in rows of the layout before this one, whose features were others.
+    pub features: Option<Features>,
     pub risk: f64,
     pub class: u64,
     pub outcome: Decided,
@@ -85,10 +89,10 @@ pub(crate) struct Decision {
 pub(crate) enum Decided {
     /// It was given, and its coin fell or not.
     Served { odds: Odds, fell: bool },
-    /// It may be given once it is judged right.
-    Candidate,
-    /// The cache only watches.
-    Shadow,
+    /// It may be given once it is judged right. It was chosen for that with these odds.
+    Candidate { odds: Odds },
+    /// The cache only watches. It was chosen to be judged with these odds.
+    Shadow { odds: Odds },
 }
 
 impl Stored {
@@ -125,6 +129,11 @@ pub(crate) fn decode_vector(row: &[u8]) -> Option<Codes<'_>> {
 }
 
 impl Codes<'_> {
+    /// The components, as far as a byte has them, of no particular length.
+    pub fn components(&self) -> Vec<f32> {
+        self.codes.iter().map(|code| f32::from(*code as i8)).collect()
+    }
+
     /// The cosine with a vector of length 1; `None` for one of another dimension.
     pub fn cosine(&self, unit: &[f32]) -> Option<f32> {
         if unit.len() != self.codes.len() {
@@ -154,8 +163,32 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     row::encode(value, LAYOUT, "a cache")
 }
 
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    row::decode(bytes, LAYOUT, "a cache")
+pub(crate) fn decode<T: Row>(bytes: &[u8]) -> Result<T> {
+    match bytes.first() {
+        Some(&LAYOUT_BEFORE) => row::decode::<T::Before>(bytes, LAYOUT_BEFORE, "a cache").map(Into::into),
+        _ => row::decode(bytes, LAYOUT, "a cache"),
+    }
+}
+
+/// What a row may say, with what it said in the layout before this one.
+pub(crate) trait Row: DeserializeOwned {
+    type Before: DeserializeOwned + Into<Self>;
+}
+
+impl Row for u64 {
+    type Before = Self;
+}
+
+impl Row for Stored {
+    type Before = Self;
+}
+
+impl Row for State {
+    type Before = FirstState;
+}
+
+impl Row for Decision {
+    type Before = FirstDecision;
 }
 
 #[cfg(test)]
@@ -182,7 +215,7 @@ mod tests {
     fn rows_come_back_and_foreign_bytes_are_refused() {
         let state = State { next_entry: 7, vectors: Some(Vectors::Given(3)), ..State::default() };
         assert_eq!(decode::<State>(&encode(&state).unwrap()).unwrap(), state);
-        for bytes in [&b""[..], &[2, 0, 0], &[1, 9]] {
+        for bytes in [&b""[..], &[1, 9], &[2, 9], &[3, 0, 0]] {
             assert!(decode::<State>(bytes).is_err());
         }
     }

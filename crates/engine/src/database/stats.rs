@@ -63,7 +63,7 @@ pub struct MemoryStats {
     pub answer_bytes: u64,
     /// The parts of text indexes that lie in memory.
     pub text_index_bytes: u64,
-    /// Row ids and dead rows of open segments, and other open indexes except the text index.
+    /// Row ids and dead rows of open segments, and other open indexes except the text index; the signs of caches' vectors.
     pub segment_bytes: u64,
     /// The graph under construction: outside the budget, bounded by `build_memory`.
     pub build_bytes: u64,
@@ -147,6 +147,7 @@ impl Database {
             embedder_bytes: shared.embedders.bytes(),
             ..MemoryStats::of(&registry.open_collections())
         };
+        memory.segment_bytes += shared.memory.signs.held_bytes();
         memory.engine_bytes = memory.store_cache_bytes
             + memory.store_table_reader_bytes
             + memory.block_cache_bytes
@@ -170,6 +171,7 @@ impl Database {
         let disk = DiskStats { store_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
         let mut memory = MemoryStats::of(&registry.open_collections_of(self.tenant.number));
         memory.block_cache_bytes = shared.memory.cache_of(self.tenant.number).owner_bytes();
+        memory.segment_bytes += shared.memory.signs.bytes_of(self.tenant.number);
         memory.engine_bytes =
             memory.block_cache_bytes + memory.fresh_bytes + memory.text_index_bytes + memory.segment_bytes;
         memory.accounted_bytes = memory.engine_bytes + memory.build_bytes;

@@ -13,7 +13,7 @@ use nuthatch_segment::BlockCache;
 use parking_lot::Mutex;
 
 use crate::options::Budget;
-use crate::runtime::MemoryPool;
+use crate::runtime::{MemoryPool, PromptSigns};
 use crate::tenant::DEFAULT;
 
 pub(crate) struct Memory {
@@ -26,6 +26,8 @@ pub(crate) struct Memory {
     pub answers: MemoryPool,
     /// Of batches while they are written.
     pub writes: MemoryPool,
+    /// Of the vectors of caches.
+    pub signs: PromptSigns,
     /// By how much open indexes are over their share.
     pub index_over_bytes: AtomicU64,
     /// Held by the one user of the budget's share for work: a text commit or merge, the columns of a segment. Its
@@ -40,6 +42,7 @@ impl Memory {
             caches: Mutex::default(),
             answers: MemoryPool::new(budget.answer_bytes()),
             writes: MemoryPool::new(budget.write_bytes()),
+            signs: PromptSigns::default(),
             index_over_bytes: AtomicU64::new(0),
             working: Mutex::new(()),
             budget,
@@ -63,8 +66,19 @@ impl Memory {
 
     /// Gives the cache the part of its share that no one else has.
     pub fn fit_cache(&self) {
-        let lent = self.answers.lent_bytes().saturating_add(self.writes.lent_bytes());
-        let over = self.index_over_bytes.load(Ordering::Relaxed).saturating_add(lent);
+        self.signs.fit_into(self.room_for_signs());
+        let over = self.taken_bytes().saturating_add(self.signs.held_bytes());
         self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
+    }
+
+    /// What the signs of caches may hold: the part that the cache of index blocks lends, and that nothing else has taken.
+    pub fn room_for_signs(&self) -> u64 {
+        self.budget.lendable_bytes().saturating_sub(self.taken_bytes())
+    }
+
+    /// Of the cache's share, by answers, batches and indexes.
+    fn taken_bytes(&self) -> u64 {
+        let lent = self.answers.lent_bytes().saturating_add(self.writes.lent_bytes());
+        self.index_over_bytes.load(Ordering::Relaxed).saturating_add(lent)
     }
 }

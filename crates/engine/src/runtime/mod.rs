@@ -12,6 +12,7 @@ mod memory_pool;
 mod open_store;
 mod pressure;
 mod priority;
+mod prompt_signs;
 pub(crate) mod stores;
 mod syncer;
 
@@ -28,6 +29,7 @@ pub use memory_pool::WriteReservation;
 pub(crate) use memory_pool::{MemoryPool, Reservation, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub(crate) use pressure::Throttle;
 pub(crate) use priority::yield_to_others;
+pub(crate) use prompt_signs::PromptSigns;
 pub(crate) use syncer::start as start_syncer;
 
 use crate::below::remove_below;
