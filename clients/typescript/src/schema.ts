@@ -3070,6 +3070,8 @@ export interface components {
             limit?: number;
             mode?: components["schemas"]["ModeName"] | null;
             offset?: number;
+            /** @description Return only records whose text has the words of each of these phrases one after another, in any case. */
+            phrases?: string[];
             /** @description Take the last word of `text` for the beginning of a word, unless something stands behind it: search as somebody types. */
             prefix?: boolean;
             /**
