@@ -84,7 +84,7 @@ impl<'f> Writer<'f> {
 
     fn definition(&mut self, definition: &'f Definition, before: &mut (u32, u32)) {
         let kind = position(&KINDS, &definition.kind);
-        self.number(kind * 2 + u64::from(definition.is_private));
+        self.number(kind * 4 + u64::from(definition.function.is_some()) * 2 + u64::from(definition.is_private));
         self.name(Some(&definition.name));
         self.number(definition.parent.map_or(0, |parent| u64::from(parent) + 1));
         self.name(definition.owner.as_deref());
@@ -95,6 +95,10 @@ impl<'f> Writer<'f> {
         self.number(definition.head_end.wrapping_sub(definition.start));
         self.number(definition.line.wrapping_sub(before.1));
         self.number(definition.line_end.wrapping_sub(definition.line));
+        if let Some((start, end)) = definition.function {
+            self.number(definition.start.wrapping_sub(start));
+            self.number(end.wrapping_sub(start));
+        }
         *before = (definition.start, definition.line);
     }
 
@@ -166,16 +170,34 @@ impl<'b> Reader<'b> {
 
     fn definition(&mut self, before: &mut (u32, u32)) -> Option<Definition> {
         let tag = self.number()?;
-        let kind = *KINDS.get(usize::try_from(tag / 2).ok()?)?;
+        let kind = *KINDS.get(usize::try_from(tag / 4).ok()?)?;
         let (name, parent, owner) = (self.name()?, self.index()?, self.name_or_none()?);
         let bases = (0..self.count()?).map(|_| self.name()).collect::<Option<_>>()?;
         let start = before.0.wrapping_add(self.short()?);
         let (end, head_end) = (start.wrapping_add(self.short()?), start.wrapping_add(self.short()?));
         let line = before.1.wrapping_add(self.short()?);
         let line_end = line.wrapping_add(self.short()?);
+        let mut function = None;
+        if tag / 2 % 2 == 1 {
+            let from = start.wrapping_sub(self.short()?);
+            function = Some((from, from.wrapping_add(self.short()?)));
+        }
         *before = (start, line);
         let is_private = tag % 2 == 1;
-        Some(Definition { name, kind, parent, owner, bases, is_private, start, end, head_end, line, line_end })
+        Some(Definition {
+            name,
+            kind,
+            parent,
+            owner,
+            bases,
+            is_private,
+            function,
+            start,
+            end,
+            head_end,
+            line,
+            line_end,
+        })
     }
 
     fn reference(&mut self, before: &mut (u32, u32)) -> Option<Reference> {

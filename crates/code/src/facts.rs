@@ -1,8 +1,13 @@
 //! What is known of one source file: its definitions, references and imports.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Language;
+
+const HEAD_BYTES_MAX: u32 = 2 << 10;
+const SIGNATURE_CHARS_MAX: usize = 200;
 
 /// The version of what is found in a file and of how it is spelt. Facts of another version are derived again.
 pub const FACTS_VERSION: u8 = 1;
@@ -91,6 +96,9 @@ pub struct Definition {
     pub bases: Vec<String>,
     /// Cannot be named in another file (`static` in C).
     pub is_private: bool,
+    /// The innermost function that it stands in, named or not, by its first byte and the byte behind its last: it cannot be
+    /// named outside of it.
+    pub function: Option<(u32, u32)>,
     /// The first byte, and the byte behind the last.
     pub start: u32,
     /// See `start`.
@@ -179,22 +187,16 @@ impl Facts {
 }
 
 impl Definition {
-    /// The lines of its head as one, with single blanks and at most 200 characters.
-    pub fn signature(&self, file: &[u8]) -> String {
-        let end = (self.head_end as usize).min(file.len()).max(self.start as usize);
-        let head = file.get(self.start as usize..end).unwrap_or_default();
+    /// Where its head stands in the file, at most 2 KiB of it.
+    pub fn head_range(&self) -> Range<u32> {
+        self.start..self.head_end.clamp(self.start, self.start.saturating_add(HEAD_BYTES_MAX))
+    }
+
+    /// Its head, which the caller has read, in one line with single blanks and at most 200 characters.
+    pub fn signature(&self, head: &[u8]) -> String {
         let head = String::from_utf8_lossy(head);
-        let mut short = String::new();
-        for word in head.split_whitespace() {
-            if !short.is_empty() {
-                short.push(' ');
-            }
-            short.push_str(word);
-            if short.len() > 800 {
-                break;
-            }
-        }
-        short.chars().take(200).collect()
+        let words: Vec<&str> = head.split_whitespace().collect();
+        words.join(" ").trim_end_matches(['{', '=']).trim_end().chars().take(SIGNATURE_CHARS_MAX).collect()
     }
 
     /// Something that can be called.

@@ -27,7 +27,8 @@ mod walk;
 
 pub use facts::{Definition, FACTS_VERSION, Facts, Import, Kind, Reading, Receiver, Reference, Use};
 pub use language::{Family, Language};
-pub use names::{Names, hash_of};
+pub use module::may_be_module;
+pub use names::{Found, Names, hash_of, look};
 pub use parse::{PARSED_BYTES_MAX, parse};
 pub use resolve::{Candidate, Class, Meaning, Place, resolve};
 pub use walk::facts_of;

@@ -31,6 +31,11 @@ fn parts_of(family: Family, path: &str) -> Vec<&str> {
     parts
 }
 
+/// Whether the file at `path` may be the module that an import in the file at `from` names.
+pub fn may_be_module(family: Family, module: &str, from: &str, path: &str) -> bool {
+    matches!(fit(family, module, from, path, &[]), Some(Fit::Exact(_)))
+}
+
 /// How the file at `path` fits `module`, as it is spelt in the file at `from`. `inner` are the modules inside the file.
 pub(crate) fn fit(family: Family, module: &str, from: &str, path: &str, inner: &[&str]) -> Option<Fit> {
     let mut parts = parts_of(family, path);

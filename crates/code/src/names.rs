@@ -62,12 +62,7 @@ impl Names {
     /// Of what [`encode`](Self::encode) gave.
     pub fn decode(bytes: &[u8]) -> Option<(Self, Reading)> {
         let (reading, mut rest) = bytes.split_first()?;
-        let reading = match reading {
-            0 => Reading::Whole,
-            1 => Reading::WithErrors,
-            2 => Reading::Unparsed,
-            _ => return None,
-        };
+        let reading = reading_of(*reading)?;
         let (mut sorted, mut before) = (Vec::with_capacity(rest.len() / 2), 0_u32);
         while !rest.is_empty() {
             before = before.checked_add(take_number(&mut rest)?.try_into().ok()?)?;
@@ -75,6 +70,39 @@ impl Names {
         }
         Some((Self { sorted }, reading))
     }
+}
+
+/// What [`look`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// How the file was read.
+    pub reading: Reading,
+    /// Whether it may define one of the names.
+    pub defines: bool,
+    /// Whether it may use or take over one of the names.
+    pub uses: bool,
+}
+
+/// Looks for names in what [`Names::encode`] gave, without taking memory. `hashes` ascend.
+pub fn look(bytes: &[u8], hashes: &[u32]) -> Option<Found> {
+    let (reading, mut rest) = bytes.split_first()?;
+    let mut found = Found { reading: reading_of(*reading)?, defines: false, uses: false };
+    let (mut before, mut wanted) = (0_u32, hashes.iter().copied().peekable());
+    while wanted.peek().is_some() && !rest.is_empty() {
+        before = before.checked_add(take_number(&mut rest)?.try_into().ok()?)?;
+        while wanted.peek().is_some_and(|hash| *hash < before / 2) {
+            wanted.next();
+        }
+        if wanted.peek().is_some_and(|hash| *hash == before / 2) {
+            found.defines |= before % 2 == 1;
+            found.uses |= before % 2 == 0;
+        }
+    }
+    Some(found)
+}
+
+fn reading_of(number: u8) -> Option<Reading> {
+    [Reading::Whole, Reading::WithErrors, Reading::Unparsed].get(usize::from(number)).copied()
 }
 
 #[cfg(test)]

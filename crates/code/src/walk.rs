@@ -34,8 +34,9 @@ pub(crate) enum ScopeKind {
 
 struct Scope {
     kind: ScopeKind,
-    /// The depth of its node.
+    /// The depth of its node, its first byte and the byte behind its last.
     depth: usize,
+    range: (u32, u32),
     definition: Option<u32>,
     owner: Option<String>,
     bound: HashSet<String>,
@@ -57,6 +58,8 @@ pub(crate) struct Walk<'t> {
     pub above: Vec<Node<'t>>,
     /// Nodes that a rule has dealt with already.
     done: HashSet<usize>,
+    /// Of the node that is looked at.
+    range: (u32, u32),
 }
 
 /// The facts of a file; the bytes should be UTF-8, and names that are not are left out.
@@ -79,13 +82,15 @@ fn walk(language: Language, text: &[u8], tree: &Tree) -> Facts {
     let root = tree.root_node();
     let mut facts = Facts::unparsed(language);
     facts.reading = if root.has_error() { Reading::WithErrors } else { Reading::Whole };
-    let mut walk = Walk { text, facts, scopes: Vec::new(), above: Vec::new(), done: HashSet::new() };
+    let mut walk =
+        Walk { text, facts, scopes: Vec::new(), above: Vec::new(), done: HashSet::new(), range: (0, u32::MAX) };
     walk.open_scope(ScopeKind::File, None, None);
     let mut cursor = root.walk();
     let mut go = Go::Into;
     loop {
         if go == Go::Into {
             let node = cursor.node();
+            walk.range = (node.start_byte() as u32, node.end_byte() as u32);
             go = if node.is_error() { walk.enter_error(node) } else { rules(&mut walk, node) };
             if go == Go::Into && cursor.goto_first_child() {
                 walk.above.push(node);
@@ -144,6 +149,7 @@ impl<'t> Walk<'t> {
         self.scopes.push(Scope {
             kind,
             depth: self.above.len(),
+            range: self.range,
             definition,
             owner,
             bound: HashSet::new(),
@@ -234,6 +240,8 @@ impl<'t> Walk<'t> {
         }
         let body = ["body", "value"].iter().find_map(|field| node.child_by_field_name(field));
         let head_end = body.map_or(node.end_byte(), |body| body.start_byte());
+        let function =
+            self.scopes.iter().rev().find(|scope| scope.kind == ScopeKind::Function).map(|scope| scope.range);
         let scope = self.scopes.last_mut()?;
         scope.defined.insert(name.into());
         let owner = if scope.kind == ScopeKind::Type { scope.owner.clone() } else { None };
@@ -244,6 +252,7 @@ impl<'t> Walk<'t> {
             owner,
             bases: Vec::new(),
             is_private: false,
+            function,
             start: node.start_byte() as u32,
             end: node.end_byte() as u32,
             head_end: head_end as u32,

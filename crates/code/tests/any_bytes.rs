@@ -58,17 +58,21 @@ fn check(language: Language, bytes: &[u8]) {
     assert_eq!(Facts::decode(&facts.encode()).as_ref(), Some(&facts));
     let names = Names::of(&facts);
     assert_eq!(Names::decode(&names.encode(facts.reading)), Some((names.clone(), facts.reading)));
+    let stored = names.encode(facts.reading);
     let mut candidates = Vec::new();
     for (index, definition) in facts.definitions.iter().enumerate() {
-        assert!(names.may_define(nuthatch_code::hash_of(&definition.name)));
+        let hash = nuthatch_code::hash_of(&definition.name);
+        assert!(names.may_define(hash) && nuthatch_code::look(&stored, &[hash]).unwrap().defines);
         assert!(definition.start <= definition.end && definition.end as usize <= bytes.len());
         assert!(definition.parent.is_none_or(|parent| (parent as usize) < index), "what is around comes first");
-        definition.signature(bytes);
+        let head = definition.head_range();
+        definition.signature(&bytes[head.start as usize..head.end as usize]);
         let (path, qualified) = ("a/b.x".into(), facts.qualified_name(index));
         candidates.push(Candidate { path, language, index: index as u32, qualified, definition: definition.clone() });
     }
     for reference in facts.references.iter().take(50) {
-        assert!(names.may_use(nuthatch_code::hash_of(&reference.name)));
+        let hash = nuthatch_code::hash_of(&reference.name);
+        assert!(names.may_use(hash) && nuthatch_code::look(&stored, &[0, hash, u32::MAX / 2]).unwrap().uses);
         let meaning = resolve(Place { path: "a/b.x", facts: &facts }, reference, &candidates);
         assert!(meaning.targets.iter().all(|at| *at < candidates.len()));
     }
@@ -91,5 +95,6 @@ proptest! {
     fn facts_of_other_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         Facts::decode(&[&[nuthatch_code::FACTS_VERSION, 0, 0][..], &bytes].concat());
         Names::decode(&bytes);
+        nuthatch_code::look(&bytes, &[1, 2, 3]);
     }
 }

@@ -46,9 +46,7 @@ fn references(facts: &Facts, how: Use) -> Vec<&str> {
 
 #[test]
 fn rust() {
-    let facts = facts(
-        Language::Rust,
-        r#"use std::collections::{BTreeMap as Map, btree_map::*};
+    let text = r#"use std::collections::{BTreeMap as Map, btree_map::*};
 mod inner;
 pub(crate) mod outer { pub const LIMIT: usize = 1; }
 /// Adds.
@@ -67,8 +65,8 @@ impl Draw for Index {
 }
 macro_rules! shout { () => {} }
 fn never() { shout!(); match x { Shape::Round(r) => r, _ => vec![make()] } }
-"#,
-    );
+"#;
+    let facts = facts(Language::Rust, text);
     assert_eq!(
         definitions(&facts),
         [
@@ -110,7 +108,9 @@ fn never() { shout!(); match x { Shape::Round(r) => r, _ => vec![make()] } }
     );
     assert_eq!(imports(&facts), ["std::collections::btree_map *", "std::collections BTreeMap as Map", "self inner"]);
     assert_eq!(references(&facts, Use::Inherit), ["Draw"]);
-    assert_eq!(facts.definitions[2].signature(b""), "");
+    let head = facts.definitions[2].head_range();
+    let head = &text.as_bytes()[head.start as usize..head.end as usize];
+    assert_eq!(facts.definitions[2].signature(head), "pub fn add<T>(left: T, run: impl Fn()) -> Map<T, T>");
 }
 
 #[test]

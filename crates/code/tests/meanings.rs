@@ -111,7 +111,7 @@ fn scripts_follow_imports() {
             "src/a.ts",
             "import run, { one as uno } from './lib/b';\nimport * as b from './lib/b';\nimport x from 'react';\n\
              function f(cb: F) { run(); uno(); b.two(); x.two(); cb(); two(); new Store().save(); this.g(); }\n\
-             class Main extends Store { g() { this.save(); } }\n",
+             class Main extends Store { g() { this.save(); } }\nit('x', () => { const two = () => 1; two(); });\nconst table = { run() {}, uno: () => 1 };\n",
         ),
         (
             "src/lib/b.tsx",
@@ -124,6 +124,7 @@ fn scripts_follow_imports() {
     is(&of("uno"), Class::Certain, &["src/lib/b.tsx one"]);
     is(&of("two"), Class::Certain, &["src/lib/b.tsx two"]);
     is(&of("cb"), Class::Outside, &[]);
+    is(&tree.meaning("src/a.ts", 6, "two"), Class::Certain, &["src/a.ts two"]);
     is(&of("save"), Class::Unique, &["src/lib/b.tsx Store.save"]);
     is(&tree.meaning("src/a.ts", 5, "save"), Class::Certain, &["src/lib/b.tsx Store.save"]);
 }

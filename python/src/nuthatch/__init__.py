@@ -97,6 +97,18 @@ from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
 from .tree import SnapshotTree, Tree
+from .tree_code import (
+    AsyncTreeCode,
+    CodeAnswer,
+    CodeCounts,
+    CodeDefinition,
+    CodeFiles,
+    CodeImport,
+    CodeReached,
+    CodeSite,
+    CodeTarget,
+    TreeCode,
+)
 from .tree_entries import (
     AddedFolder,
     PutFile,
@@ -135,6 +147,7 @@ __all__ = [
     "AsyncTransactionGraph",
     "AsyncTransactionKeyspace",
     "AsyncTree",
+    "AsyncTreeCode",
     "Backup",
     "BackupCheck",
     "BackupProgress",
@@ -153,6 +166,14 @@ __all__ = [
     "CacheLedger",
     "CacheStats",
     "ClosedError",
+    "CodeAnswer",
+    "CodeCounts",
+    "CodeDefinition",
+    "CodeFiles",
+    "CodeImport",
+    "CodeReached",
+    "CodeSite",
+    "CodeTarget",
     "Collection",
     "CollectionInfo",
     "ConflictError",
@@ -222,6 +243,7 @@ __all__ = [
     "Traversal",
     "Tree",
     "TreeChange",
+    "TreeCode",
     "TreeEntry",
     "TreeErased",
     "TreeInfo",

@@ -1,0 +1,338 @@
+"""How right are definitions and calls that `nuthatch code` names, and how long does it take?
+
+Question: of the definitions that ctags (or, for Python, `ast`) finds in a folder, how many does the code graph find, and how
+many of its own do they know? Of the calls that it calls certain, how many go where Python itself goes? How large are the
+facts, and how long does a question take?
+
+Data: any folder of source code; every file of its languages counts. Seed: 7, for the samples.
+
+    python -m bench.code_graph definitions FOLDER [--ctags PATH]
+    python -m bench.code_graph python-calls FOLDER      # the standard library of the running Python, or a part of it
+    python -m bench.code_graph times FOLDER [NAME …]
+    python -m bench.code_graph sample FOLDER [N]        # certain and unique calls with their lines, to be read by a person
+
+Python's truth: for a call in a module that can be imported, the interpreter is asked what the name is there (`f`, `module.f`,
+`Class.f`, and `self.f` in its class), and where that is defined. Sites that it cannot tell of are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import importlib
+import inspect
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import warnings
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import nuthatch
+
+SEED = 7
+LANGUAGES = {
+    ".rs": "Rust",
+    ".py": "Python",
+    ".js": "JavaScript",
+    ".ts": "TypeScript",
+    ".tsx": "TypeScript",
+    ".go": "Go",
+    ".java": "Java",
+    ".c": "C",
+    ".h": "C",
+    ".cc": "C++",
+    ".cpp": "C++",
+    ".hpp": "C++",
+}
+#: What ctags calls a thing, for the things that both name: not parameters, not local variables, not members of records.
+CTAGS_KINDS = {
+    "Rust": {"function", "method", "struct", "enum", "interface", "macro", "module", "typedef", "enumerator"},
+    "Go": {"func", "struct", "interface", "type", "talias", "methodSpec"},
+    "Java": {"class", "interface", "enum", "method", "annotation"},
+    "JavaScript": {"function", "class", "method", "generator"},
+    "TypeScript": {"function", "class", "method", "interface", "enum", "alias", "generator", "namespace"},
+    "C": {"function", "struct", "enum", "union", "typedef", "macro", "enumerator"},
+    "C++": {"function", "class", "struct", "enum", "union", "typedef", "macro", "enumerator", "namespace"},
+}
+OURS = {
+    "Rust": {"function", "method", "declaration", "struct", "enum", "interface", "macro", "module", "type", "variant"},
+    "Go": {"function", "method", "declaration", "struct", "interface", "type"},
+    "Java": {"class", "interface", "enum", "method", "declaration"},
+    "JavaScript": {"function", "class", "method"},
+    "TypeScript": {"function", "class", "method", "interface", "enum", "type", "module", "declaration"},
+    "C": {"function", "struct", "enum", "union", "type", "macro", "variant"},
+    "C++": {"function", "method", "class", "struct", "enum", "union", "type", "macro", "variant", "module"},
+    "Python": {"function", "method", "class"},
+}
+
+
+@contextlib.contextmanager
+def opened(folder: Path):
+    """The folder as a tree of a database of its own."""
+    with tempfile.TemporaryDirectory() as home, nuthatch.connect(home) as db:
+        tree = db.tree("code")
+        tree.add(folder, hidden=True, ignore=False)
+        yield tree, Path(home)
+
+
+def sources(folder: Path):
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in LANGUAGES and path.is_file() and not path.is_symlink():
+            yield path
+
+
+def definitions(folder: Path, ctags: str | None) -> None:
+    truth: dict[str, dict[str, set[tuple[str, int]]]] = defaultdict(dict)
+    paths = [str(path.relative_to(folder)) for path in sources(folder)]
+    for path in paths:
+        if path.endswith(".py"):
+            with contextlib.suppress(SyntaxError, ValueError):
+                truth["Python"][path] = of_ast(folder / path)
+    if ctags is not None:
+        for path, found in of_ctags(folder, [path for path in paths if not path.endswith(".py")], ctags).items():
+            truth[LANGUAGES[Path(path).suffix]][path] = found
+    with opened(folder) as (tree, _):
+        for language, files in truth.items():
+            both = known = named = 0
+            examples: dict[str, list[str]] = {"missed": [], "added": []}
+            for path, known_here in files.items():
+                answer = tree.code.outline(path)
+                own = {(one.name.rsplit(".", 1)[-1], one.line) for one in answer.definitions if one.kind in OURS[language]}
+                both, known, named = both + len(own & known_here), known + len(known_here), named + len(own)
+                examples["missed"] += [f"{path}:{line} {name}" for name, line in sorted(known_here - own)]
+                examples["added"] += [f"{path}:{line} {name}" for name, line in sorted(own - known_here)]
+            print(f"{language}: {len(files)} files, {known} definitions known, {named} found, "
+                  f"recall {both / max(known, 1):.4f}, precision {both / max(named, 1):.4f}")
+            for what, all_of_them in examples.items():
+                some = random.Random(SEED).sample(all_of_them, min(12, len(all_of_them)))
+                print(f"    {what} {len(all_of_them)}: " + "; ".join(some))
+
+
+def of_ast(path: Path) -> set[tuple[str, int]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = ast.parse(path.read_bytes())
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {(node.name, node.lineno) for node in ast.walk(module) if isinstance(node, kinds)}
+
+
+def of_ctags(folder: Path, paths: list[str], ctags: str) -> dict[str, set[tuple[str, int]]]:
+    options = ["--output-format=json", "--fields=+n", "--sort=no", "-f", "-", "--kinds-Java=+m", "-L", "-"]
+    options += ["--langmap=C:.c.h", "--extras=-{anonymous}"]
+    printed = subprocess.run([ctags, *options], cwd=folder, input="\n".join(paths), capture_output=True, text=True, check=True)
+    found: dict[str, set[tuple[str, int]]] = {path: set() for path in paths}
+    for line in printed.stdout.splitlines():
+        tag = json.loads(line)
+        language = LANGUAGES.get(Path(tag.get("path", "")).suffix)
+        name = tag.get("name", "")
+        if language and tag.get("kind") in CTAGS_KINDS[language] and not name.startswith("__anon"):
+            found[tag["path"]].add((name.rsplit("::", 1)[-1], tag["line"]))
+    return found
+
+
+def python_calls(folder: Path) -> None:
+    """Certain and unique calls against what the interpreter says."""
+    right: Counter[str] = Counter()
+    told: Counter[str] = Counter()
+    classes: Counter[str] = Counter()
+    wrong: list[str] = []
+    with opened(folder) as (tree, _):
+        for path in sources(folder):
+            name = module_name(path, folder)
+            if path.suffix != ".py" or name is None:
+                continue
+            module = imported(name)
+            if module is None or Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+                continue
+            inside = str(path.relative_to(folder))
+            for definition in top_callables(tree, inside):
+                answer = tree.code.callees(f"{inside}#{definition}", limit=10_000)
+                for site in answer.sites:
+                    if site.within is None:
+                        continue
+                    true = truth_of(module, site, folder)
+                    if true is None:
+                        continue
+                    classes[site.class_] += 1
+                    if site.class_ in ("certain", "unique"):
+                        told[site.class_] += 1
+                        if any(is_same(target, true) for target in site.targets):
+                            right[site.class_] += 1
+                        else:
+                            wrong.append(f"{inside}:{site.line} {site.name} is {true}, told {site.targets[:2]}")
+    for class_, count in told.items():
+        print(f"Python {class_}: {count} calls that the interpreter knows, precision {right[class_] / count:.4f}")
+    print(f"classes of these calls: {dict(classes)}")
+    in_tree = sum(classes.values())
+    certain = right["certain"] / max(in_tree, 1)
+    both = (right["certain"] + right["unique"]) / max(in_tree, 1)
+    print(f"of {in_tree} calls that lead into the folder: certain and right {certain:.4f}, with unique {both:.4f}")
+    for line in random.Random(SEED).sample(wrong, min(25, len(wrong))):
+        print("   ", line)
+
+
+def module_name(path: Path, folder: Path) -> str | None:
+    home = folder
+    for entry in sorted(map(Path, sys.path), key=lambda entry: len(str(entry)), reverse=True):
+        if str(path).startswith(f"{entry}{os.sep}"):
+            home = entry
+            break
+    parts = list(path.relative_to(home).with_suffix("").parts)
+    if parts and parts[-1] == "__init__":
+        parts.pop()
+    skipped = {"test", "tests", "idlelib", "turtledemo", "lib2to3", "site-packages", "antigravity", "this", "__main__"}
+    return None if not parts or skipped & set(parts) else ".".join(parts)
+
+
+def imported(name: str) -> types.ModuleType | None:
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            return importlib.import_module(name)
+    except BaseException:
+        return None
+
+
+def top_callables(tree: nuthatch.Tree, path: str):
+    """Functions and methods that stand in no other function, each name once."""
+    found = tree.code.outline(path).definitions
+    functions = [one for one in found if one.kind in ("function", "method")]
+    names = []
+    for one in functions:
+        inside = any(other is not one and other.line < one.line and one.line_end <= other.line_end for other in functions)
+        if not inside:
+            names.append(one.name)
+    return dict.fromkeys(names)
+
+
+def truth_of(module: types.ModuleType, site: nuthatch.CodeSite, folder: Path) -> tuple[str, int] | None:
+    """Where the interpreter finds what a call names: path in the folder and line."""
+    around, name = (site.within or "").split("."), site.name
+    function, holder = walked(module, around), walked(module, around[:-1])
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if code is None or name.startswith("."):
+        return None
+    first, *rest = name.split(".")
+    if first == "self":
+        found = walked(holder, rest) if isinstance(holder, type) and len(rest) == 1 else None
+    else:
+        own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+        found = None if first in own else walked(module, [first, *rest])
+    return place_of(found, folder)
+
+
+def walked(found: object, names: list[str]) -> object:
+    for name in names:
+        found = getattr(found, name, None)
+    return found
+
+
+def place_of(found: object, folder: Path) -> tuple[str, int] | None:
+    found = getattr(found, "__func__", found)
+    try:
+        found = inspect.unwrap(found)  # type: ignore[arg-type]
+        code = getattr(found, "__code__", None)
+        if isinstance(code, types.CodeType):
+            path, line = code.co_filename, code.co_firstlineno
+        elif isinstance(found, type):
+            path, line = inspect.getsourcefile(found) or "", inspect.getsourcelines(found)[1]
+        else:
+            return None
+        return str(Path(path).resolve().relative_to(folder.resolve())), line
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+def is_same(target: nuthatch.CodeTarget, true: tuple[str, int]) -> bool:
+    """A decorator stands above the line of the name."""
+    return target.path == true[0] and 0 <= target.line - true[1] <= 12
+
+
+def times(folder: Path, names: list[str]) -> None:
+    with opened(folder) as (tree, home):
+        before = size_of(home)
+        begun = time.perf_counter()
+        files = tree.code.definitions("main").files
+        first = time.perf_counter() - begun
+        held = tree.info()
+        print(f"{files.read} files of source ({held.bytes / 1e6:.1f} MB in the tree), {files.unparsed} not parsed, "
+              f"{files.with_errors} with errors; first question {first:.2f} s; "
+              f"folder {before / 1e6:.1f} MB, then {size_of(home) / 1e6:.1f} MB")
+        for name in names:
+            for question in ("definitions", "callers", "references", "callees", "impact"):
+                ask = getattr(tree.code, question)
+                taken = []
+                for _ in range(5):
+                    begun = time.perf_counter()
+                    answer = ask(name)
+                    taken.append(time.perf_counter() - begun)
+                listed = len(answer.definitions if question == "definitions" else answer.sites or answer.reached)
+                print(f"    {question:<12} {name:<24} {min(taken) * 1e3:8.1f} ms (best of 5), {listed} listed, "
+                      f"counts {tuple(answer.counts)}")
+        begun = time.perf_counter()
+        answer = tree.code.map(tokens=2048)
+        print(f"    map          2,048 tokens {(time.perf_counter() - begun) * 1e3:17.1f} ms, {len(answer.definitions)} listed")
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def sample(folder: Path, count: int) -> None:
+    """Random calls that are certain or unique, with the lines at both ends."""
+    chosen = random.Random(SEED)
+    paths = [str(path.relative_to(folder)) for path in sources(folder)]
+    chosen.shuffle(paths)
+    with opened(folder) as (tree, _):
+        found: dict[str, list[str]] = {"certain": [], "unique": []}
+        for path in paths:
+            outline = [one for one in tree.code.outline(path).definitions if one.kind in ("function", "method")]
+            chosen.shuffle(outline)
+            for one in outline[:2]:
+                sites = [site for site in tree.code.callees(f"{path}#{one.name}").sites if site.class_ in found]
+                if sites:
+                    site = chosen.choice(sites)
+                    target = site.targets[0]
+                    found[site.class_].append(
+                        f"{site.path}:{site.line}: {line_of(folder, site.path, site.line)}\n"
+                        f"      {site.name} -> {target.path}:{target.line} {target.name}: "
+                        f"{line_of(folder, target.path, target.line)}"
+                    )
+            if all(len(some) >= count for some in found.values()):
+                break
+        for class_, some in found.items():
+            print(f"== {class_}", *some[:count], sep="\n")
+
+
+def line_of(folder: Path, path: str, line: int) -> str:
+    lines = (folder / path).read_text(errors="replace").splitlines()
+    return lines[line - 1].strip()[:140] if line <= len(lines) else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["definitions", "python-calls", "times", "sample"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("--ctags", help="the command of Universal Ctags")
+    given = parser.parse_args()
+    if given.what == "definitions":
+        definitions(given.folder, given.ctags)
+    elif given.what == "python-calls":
+        python_calls(given.folder)
+    elif given.what == "times":
+        times(given.folder, given.rest)
+    else:
+        sample(given.folder, int(given.rest[0]) if given.rest else 100)
+
+
+if __name__ == "__main__":
+    main()
