@@ -7,7 +7,7 @@ facts, and how long does a question take?
 Data: any folder of source code; every file of its languages counts. Seed: 7, for the samples.
 
     python -m bench.code_graph definitions FOLDER [--ctags PATH]
-    python -m bench.code_graph python-calls FOLDER      # the standard library of the running Python, or a part of it
+    python -m bench.code_graph python-calls FOLDER [N]  # the standard library of the running Python: N of its functions
     python -m bench.code_graph times FOLDER [NAME …]
     python -m bench.code_graph sample FOLDER [N]        # certain and unique calls with their lines, to be read by a person
 
@@ -33,6 +33,7 @@ import time
 import types
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import nuthatch
@@ -105,12 +106,16 @@ def definitions(folder: Path, ctags: str | None) -> None:
             examples: dict[str, list[str]] = {"missed": [], "added": []}
             for path, known_here in files.items():
                 answer = tree.code.outline(path)
-                own = {(one.name.rsplit(".", 1)[-1], one.line) for one in answer.definitions if one.kind in OURS[language]}
+                own = {
+                    (one.name.rsplit(".", 1)[-1], one.line) for one in answer.definitions if one.kind in OURS[language]
+                }
                 both, known, named = both + len(own & known_here), known + len(known_here), named + len(own)
                 examples["missed"] += [f"{path}:{line} {name}" for name, line in sorted(known_here - own)]
                 examples["added"] += [f"{path}:{line} {name}" for name, line in sorted(own - known_here)]
-            print(f"{language}: {len(files)} files, {known} definitions known, {named} found, "
-                  f"recall {both / max(known, 1):.4f}, precision {both / max(named, 1):.4f}")
+            print(
+                f"{language}: {len(files)} files, {known} definitions known, {named} found, "
+                f"recall {both / max(known, 1):.4f}, precision {both / max(named, 1):.4f}"
+            )
             for what, all_of_them in examples.items():
                 some = random.Random(SEED).sample(all_of_them, min(12, len(all_of_them)))
                 print(f"    {what} {len(all_of_them)}: " + "; ".join(some))
@@ -127,7 +132,9 @@ def of_ast(path: Path) -> set[tuple[str, int]]:
 def of_ctags(folder: Path, paths: list[str], ctags: str) -> dict[str, set[tuple[str, int]]]:
     options = ["--output-format=json", "--fields=+n", "--sort=no", "-f", "-", "--kinds-Java=+m", "-L", "-"]
     options += ["--langmap=C:.c.h", "--extras=-{anonymous}"]
-    printed = subprocess.run([ctags, *options], cwd=folder, input="\n".join(paths), capture_output=True, text=True, check=True)
+    printed = subprocess.run(
+        [ctags, *options], cwd=folder, input="\n".join(paths), capture_output=True, text=True, check=True
+    )
     found: dict[str, set[tuple[str, int]]] = {path: set() for path in paths}
     for line in printed.stdout.splitlines():
         tag = json.loads(line)
@@ -138,38 +145,35 @@ def of_ctags(folder: Path, paths: list[str], ctags: str) -> dict[str, set[tuple[
     return found
 
 
-def python_calls(folder: Path) -> None:
-    """Certain and unique calls against what the interpreter says."""
+def python_calls(folder: Path, count: int) -> None:
+    """Calls of some random functions against what the interpreter says."""
     right: Counter[str] = Counter()
     told: Counter[str] = Counter()
     classes: Counter[str] = Counter()
     wrong: list[str] = []
     with opened(folder) as (tree, _):
+        functions = []
         for path in sources(folder):
             name = module_name(path, folder)
-            if path.suffix != ".py" or name is None:
-                continue
-            module = imported(name)
-            if module is None or Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
-                continue
-            inside = str(path.relative_to(folder))
-            for definition in top_callables(tree, inside):
-                answer = tree.code.callees(f"{inside}#{definition}", limit=10_000)
-                for site in answer.sites:
-                    if site.within is None:
-                        continue
-                    true = truth_of(module, site, folder)
-                    if true is None:
-                        continue
-                    classes[site.class_] += 1
-                    if site.class_ in ("certain", "unique"):
-                        told[site.class_] += 1
-                        if any(is_same(target, true) for target in site.targets):
-                            right[site.class_] += 1
-                        else:
-                            wrong.append(f"{inside}:{site.line} {site.name} is {true}, told {site.targets[:2]}")
-    for class_, count in told.items():
-        print(f"Python {class_}: {count} calls that the interpreter knows, precision {right[class_] / count:.4f}")
+            module = imported(name) if path.suffix == ".py" and name is not None else None
+            if module is not None and Path(getattr(module, "__file__", None) or "").resolve() == path.resolve():
+                inside = str(path.relative_to(folder))
+                functions += [(inside, module, definition) for definition in top_callables(tree, inside)]
+        for inside, module, definition in random.Random(SEED).sample(functions, min(count, len(functions))):
+            for site in tree.code.callees(f"{inside}#{definition}", limit=10_000).sites:
+                true = truth_of(module, site, folder) if site.within is not None else None
+                if true is None:
+                    continue
+                classes[site.class_] += 1
+                if site.class_ not in ("certain", "unique"):
+                    continue
+                told[site.class_] += 1
+                if any(is_same(target, true) for target in site.targets):
+                    right[site.class_] += 1
+                else:
+                    wrong.append(f"{inside}:{site.line} {site.name} is {true}, told {site.targets[:2]}")
+    for class_, known in told.items():
+        print(f"Python {class_}: {known} calls that the interpreter knows, precision {right[class_] / known:.4f}")
     print(f"classes of these calls: {dict(classes)}")
     in_tree = sum(classes.values())
     certain = right["certain"] / max(in_tree, 1)
@@ -207,7 +211,9 @@ def top_callables(tree: nuthatch.Tree, path: str):
     functions = [one for one in found if one.kind in ("function", "method")]
     names = []
     for one in functions:
-        inside = any(other is not one and other.line < one.line and one.line_end <= other.line_end for other in functions)
+        inside = any(
+            other is not one and other.line < one.line and one.line_end <= other.line_end for other in functions
+        )
         if not inside:
             names.append(one.name)
     return dict.fromkeys(names)
@@ -257,29 +263,34 @@ def is_same(target: nuthatch.CodeTarget, true: tuple[str, int]) -> bool:
 
 
 def times(folder: Path, names: list[str]) -> None:
+    """Processor time, because other programs may run; the wall's beside it."""
     with opened(folder) as (tree, home):
-        before = size_of(home)
-        begun = time.perf_counter()
+        before, asked = size_of(home), measured(lambda: tree.code.definitions("main"), 1)
         files = tree.code.definitions("main").files
-        first = time.perf_counter() - begun
-        held = tree.info()
-        print(f"{files.read} files of source ({held.bytes / 1e6:.1f} MB in the tree), {files.unparsed} not parsed, "
-              f"{files.with_errors} with errors; first question {first:.2f} s; "
-              f"folder {before / 1e6:.1f} MB, then {size_of(home) / 1e6:.1f} MB")
+        print(
+            f"{files.read} files of source ({tree.info().bytes / 1e6:.1f} MB in the tree), {files.unparsed} not parsed, "
+            f"{files.with_errors} with errors; first question {asked}; "
+            f"folder {before / 1e6:.1f} MB, then {size_of(home) / 1e6:.1f} MB"
+        )
         for name in names:
             for question in ("definitions", "callers", "references", "callees", "impact"):
                 ask = getattr(tree.code, question)
-                taken = []
-                for _ in range(5):
-                    begun = time.perf_counter()
-                    answer = ask(name)
-                    taken.append(time.perf_counter() - begun)
+                answer = ask(name)
                 listed = len(answer.definitions if question == "definitions" else answer.sites or answer.reached)
-                print(f"    {question:<12} {name:<24} {min(taken) * 1e3:8.1f} ms (best of 5), {listed} listed, "
-                      f"counts {tuple(answer.counts)}")
-        begun = time.perf_counter()
-        answer = tree.code.map(tokens=2048)
-        print(f"    map          2,048 tokens {(time.perf_counter() - begun) * 1e3:17.1f} ms, {len(answer.definitions)} listed")
+                taken = measured(lambda ask=ask, name=name: ask(name), 5)
+                print(f"    {question:<12} {name:<16} {taken}, {listed} listed, counts {tuple(answer.counts)}")
+        print(f"    map, 2,048 tokens: {measured(lambda: tree.code.map(tokens=2048), 2)}")
+
+
+def measured(ask: Callable[[], object], rounds: int) -> str:
+    """The least of some rounds."""
+    taken = []
+    for _ in range(rounds):
+        begun = (time.process_time(), time.perf_counter())
+        ask()
+        taken.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
+    processor, wall = (min(some) * 1e3 for some in zip(*taken, strict=True))
+    return f"{processor:.0f} ms of processor, {wall:.0f} ms of wall"
 
 
 def size_of(folder: Path) -> int:
@@ -327,7 +338,7 @@ def main() -> None:
     if given.what == "definitions":
         definitions(given.folder, given.ctags)
     elif given.what == "python-calls":
-        python_calls(given.folder)
+        python_calls(given.folder, int(given.rest[0]) if given.rest else 2000)
     elif given.what == "times":
         times(given.folder, given.rest)
     else:

@@ -101,6 +101,9 @@ fn function<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     let is_private = !in_type && is_static(walk, node);
     walk.mark_done(name);
     walk.mark_done(last);
+    if walk.is_keyword(walk.spelt(last)) {
+        return; // what follows a part that does not fit the grammar
+    }
     let definition = walk.define_as(node, last, walk.spelt(last), kind);
     let owner = scope.map(|scope| plain_scope(walk, scope).to_owned());
     if let Some(definition) = walk.definition_mut(definition) {

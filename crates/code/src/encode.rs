@@ -108,9 +108,10 @@ impl<'f> Writer<'f> {
             Receiver::Own => 1,
             Receiver::Name(_) => 2,
             Receiver::Expression => 3,
+            Receiver::Base => 4,
         };
         let how = position(&USES, &reference.how);
-        self.number((how * 4 + receiver) * 2 + u64::from(reference.is_local));
+        self.number((how * 8 + receiver) * 2 + u64::from(reference.is_local));
         self.name(Some(&reference.name));
         if let Receiver::Name(name) = &reference.receiver {
             self.name(Some(name));
@@ -202,13 +203,15 @@ impl<'b> Reader<'b> {
 
     fn reference(&mut self, before: &mut (u32, u32)) -> Option<Reference> {
         let tag = self.number()?;
-        let how = *USES.get(usize::try_from(tag / 8).ok()?)?;
+        let how = *USES.get(usize::try_from(tag / 16).ok()?)?;
         let name = self.name()?;
-        let receiver = match tag / 2 % 4 {
+        let receiver = match tag / 2 % 8 {
             0 => Receiver::None,
             1 => Receiver::Own,
             2 => Receiver::Name(self.name()?),
-            _ => Receiver::Expression,
+            3 => Receiver::Expression,
+            4 => Receiver::Base,
+            _ => return None,
         };
         let within = self.index()?;
         let (at, line) = (before.0.wrapping_add(self.short()?), before.1.wrapping_add(self.short()?));

@@ -73,8 +73,10 @@ pub enum Use {
 pub enum Receiver {
     /// Nothing: `f()`.
     None,
-    /// The object or the type that the reference stands in: `self.f()`, `this.f()`, `Self::f()`, `super().f()`.
+    /// The object or the type that the reference stands in: `self.f()`, `this.f()`, `Self::f()`.
     Own,
+    /// What the type that the reference stands in extends: `super().f()`, `super.f()`.
+    Base,
     /// Names with what joins them: `os.path` of `os.path.join()`, `Index` of `Index::new()`.
     Name(String),
     /// Whatever else has a value: `a().f()`, `a[0].f()`, `self.a.f()`.

@@ -121,7 +121,8 @@ fn bind_children<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
 fn receiver_of(walk: &Walk<'_>, object: Option<Node<'_>>) -> Receiver {
     let Some(object) = object else { return Receiver::None };
     match object.kind() {
-        "this" | "super" => Receiver::Own,
+        "this" => Receiver::Own,
+        "super" => Receiver::Base,
         "identifier" | "type_identifier" => Receiver::Name(walk.spelt(object).into()),
         "field_access" | "scoped_type_identifier" | "scoped_identifier" => {
             let name = walk.spelt(object);
@@ -131,7 +132,8 @@ fn receiver_of(walk: &Walk<'_>, object: Option<Node<'_>>) -> Receiver {
                     .bytes()
                     .all(|byte| byte == b'.' || byte == b'_' || byte == b'$' || byte.is_ascii_alphanumeric());
             match is_plain {
-                true if name.ends_with(".this") || name.ends_with(".super") => Receiver::Own,
+                true if name.ends_with(".this") => Receiver::Own,
+                true if name.ends_with(".super") => Receiver::Base,
                 true => Receiver::Name(name.into()),
                 false => Receiver::Expression,
             }
@@ -144,7 +146,7 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     let Some(name) = node.child_by_field_name("name") else { return };
     let object = node.child_by_field_name("object");
     let receiver = match (object, child_of(node, "super")) {
-        (None, Some(_)) => Receiver::Own,
+        (None, Some(_)) => Receiver::Base,
         _ => receiver_of(walk, object),
     };
     object.filter(|object| object.kind() == "field_access").into_iter().for_each(|object| walk.mark_done(object));

@@ -8,7 +8,7 @@
 //! **Invariant:** the same bytes give the same facts, no bytes cause a panic, and a reference that may mean several
 //! definitions names all of them.
 
-#![warn(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod c;
 mod encode;

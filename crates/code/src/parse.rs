@@ -19,7 +19,18 @@ const REPORTS_PER_KIB_MAX: usize = 100;
 
 /// The syntax tree of a file; `None` where a bound ended the parser. The bytes should be UTF-8.
 pub fn parse(language: Language, text: &[u8]) -> Option<Tree> {
-    if text.len() > PARSED_BYTES_MAX || nests_too_deep(text) {
+    parse_within(language, text, OPEN_ANGLES_MAX)
+}
+
+/// The same, without a bound on less-than signs where none of them opens type arguments: a page of comparisons or of shifts
+/// is a program in these languages. (Passages keep it, so that they stay what they are.)
+pub(crate) fn parse_for_facts(language: Language, text: &[u8]) -> Option<Tree> {
+    let has_angles = !matches!(language, Language::Python | Language::C | Language::Go);
+    parse_within(language, text, if has_angles { OPEN_ANGLES_MAX } else { usize::MAX })
+}
+
+fn parse_within(language: Language, text: &[u8], open_angles_max: usize) -> Option<Tree> {
+    if text.len() > PARSED_BYTES_MAX || nests_too_deep(text, open_angles_max) {
         return None;
     }
     let mut parser = Parser::new();
@@ -64,7 +75,7 @@ const NESTING_MAX: usize = 256;
 /// that follows both readings takes memory with the square of their number (16 kB of `a<a<a<` as Java: 650 MB).
 const OPEN_ANGLES_MAX: usize = 32;
 
-fn nests_too_deep(text: &[u8]) -> bool {
+fn nests_too_deep(text: &[u8], open_angles_max: usize) -> bool {
     let (mut brackets, mut angles) = (0_usize, 0_usize);
     text.iter().any(|byte| {
         match byte {
@@ -77,6 +88,6 @@ fn nests_too_deep(text: &[u8]) -> bool {
             b';' => angles = 0,
             _ => {}
         }
-        brackets > NESTING_MAX || angles > OPEN_ANGLES_MAX
+        brackets > NESTING_MAX || angles > open_angles_max
     })
 }

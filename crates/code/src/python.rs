@@ -154,7 +154,7 @@ fn receiver_of(walk: &Walk<'_>, node: Node<'_>) -> Receiver {
             "" => Receiver::Expression,
             name => Receiver::Name(name.split_whitespace().collect()),
         },
-        "call" if walk.field(object, "function") == "super" => Receiver::Own,
+        "call" if walk.field(object, "function") == "super" => Receiver::Base,
         _ => Receiver::Expression,
     }
 }

@@ -83,6 +83,7 @@ pub fn resolve(place: Place<'_>, reference: &Reference, candidates: &[Candidate]
         Receiver::None if reference.is_local => outside(),
         Receiver::None => resolving.plain(),
         Receiver::Own => resolving.own(),
+        Receiver::Base => resolving.of_base(),
         Receiver::Name(_) if reference.is_local => resolving.member(),
         Receiver::Name(name) => resolving.named(name),
         Receiver::Expression => resolving.member(),
@@ -342,11 +343,20 @@ impl Resolving<'_> {
             });
             self.told(elsewhere)
         });
-        let told = told.or_else(|| {
-            let bases = self.own_bases(&types);
-            self.told(self.some(|candidate| is_member(candidate, &bases)))
-        });
-        told.unwrap_or_else(|| self.guessed(self.some(is_member_of_any)))
+        told.unwrap_or_else(|| self.of_base())
+    }
+
+    /// `super().f()`, or what is not in the type itself.
+    fn of_base(&self) -> Meaning {
+        let types = self.own_types();
+        let bases = self.own_bases(&types);
+        let is_owned = |candidate: &Candidate, of: &[&str]| {
+            candidate.definition.owner.as_deref().is_some_and(|owner| of.contains(&owner))
+        };
+        self.told(self.some(|candidate| is_owned(candidate, &bases))).unwrap_or_else(|| {
+            let is_other = |candidate: &Candidate| !(self.is_here(candidate) && is_owned(candidate, &types));
+            self.guessed(self.some(|candidate| is_member_of_any(candidate) && is_other(candidate)))
+        })
     }
 
     /// A member of a value of which nothing is known.
@@ -386,13 +396,25 @@ impl Resolving<'_> {
             Family::Rust | Family::Java | Family::C => self.told(self.some(is_owned)),
             Family::Python | Family::Script | Family::Go => None,
         });
-        let is_path = matches!(self.family, Family::Rust) || name.contains(joint);
         told.unwrap_or_else(|| match self.family {
             // The path of a module or of a type that is not in the tree.
-            Family::Rust if is_path => outside(),
-            Family::C if self.place.facts.language == Language::C => self.member(),
+            Family::Rust => outside(),
+            // What a file neither defines nor imports is built in.
+            Family::Python | Family::Script if self.knows_its_names() && !self.defines(parts[0]) => outside(),
             _ => self.member(),
         })
+    }
+
+    /// Whether names that the file neither defines nor imports can only be built in.
+    fn knows_its_names(&self) -> bool {
+        let imports = &self.place.facts.imports;
+        let is_module = self.family == Family::Python || !imports.is_empty();
+        is_module && !imports.iter().any(|import| import.is_wildcard)
+    }
+
+    /// Whether the file itself defines a name.
+    fn defines(&self, name: &str) -> bool {
+        self.place.facts.definitions.iter().any(|definition| definition.name == name)
     }
 
     /// What is asked of something that was imported.

@@ -298,7 +298,8 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>, field: &str) {
 fn receiver_of(walk: &Walk<'_>, node: Node<'_>) -> Receiver {
     let Some(object) = node.child_by_field_name("object") else { return Receiver::Expression };
     match object.kind() {
-        "this" | "super" => Receiver::Own,
+        "this" => Receiver::Own,
+        "super" => Receiver::Base,
         "identifier" => Receiver::Name(walk.spelt(object).into()),
         "member_expression" => {
             let name = walk.spelt(object);

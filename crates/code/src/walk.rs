@@ -7,8 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use tree_sitter::{Node, Tree};
 
+use crate::Language;
 use crate::facts::{Definition, Facts, Import, Kind, Reading, Receiver, Reference, Use};
-use crate::{Language, parse};
+use crate::parse::parse_for_facts;
 
 /// Longer names are of machines, and so are longer receivers.
 const NAME_BYTES_MAX: usize = 200;
@@ -64,7 +65,7 @@ pub(crate) struct Walk<'t> {
 
 /// The facts of a file; the bytes should be UTF-8, and names that are not are left out.
 pub fn facts_of(language: Language, text: &[u8]) -> Facts {
-    match parse(language, text) {
+    match parse_for_facts(language, text) {
         Some(tree) => walk(language, text, &tree),
         None => Facts::unparsed(language),
     }
@@ -169,7 +170,7 @@ impl<'t> Walk<'t> {
                 let first = match &reference.receiver {
                     Receiver::None => reference.name.as_str(),
                     Receiver::Name(name) => name.split(['.', ':']).next().unwrap_or_default(),
-                    Receiver::Own | Receiver::Expression => continue,
+                    Receiver::Own | Receiver::Base | Receiver::Expression => continue,
                 };
                 if scope.bound.contains(first) && !scope.defined.contains(first) {
                     reference.is_local = true;
@@ -294,6 +295,11 @@ impl<'t> Walk<'t> {
             line: node.start_position().row as u32 + 1,
             at: node.start_byte() as u32,
         });
+    }
+
+    /// A word that stands before parentheses and is no name.
+    pub fn is_keyword(&self, name: &str) -> bool {
+        KEYWORDS.contains(&name)
     }
 
     /// Calls in text that the grammar keeps as it is, such as the body of a macro: names before parentheses.

@@ -22,6 +22,7 @@ fn calls(facts: &Facts) -> Vec<String> {
         let before = match &one.receiver {
             Receiver::None => String::new(),
             Receiver::Own => "self.".into(),
+            Receiver::Base => "base.".into(),
             Receiver::Name(name) => format!("{name}."),
             Receiver::Expression => "?.".into(),
         };
@@ -160,7 +161,7 @@ async def main(x: Index) -> None:
             "13 os.path.join",
             "13 state.run",
             "13 super",
-            "13 self.search",
+            "13 base.search",
             "15 ?.get",
             "15 Index",
             "17 other",
@@ -344,7 +345,7 @@ public class Index extends Base implements Draw<String> {
             "12 self.rank",
             "12 Util.count",
             "12 items.size",
-            "12 self.size",
+            "12 base.size",
             "12 Query",
             "12 ?.go",
         ]
@@ -433,4 +434,12 @@ int main() { store::Index<int> i(3); return i.search(1) + store::run(new Other()
     assert_eq!(references(&facts, Use::Inherit), ["Base"]);
     let methods = facts.definitions.iter().filter(|one| one.kind == Kind::Method);
     assert!(methods.clone().count() == 3 && methods.clone().all(|one| one.owner.as_deref() == Some("Index")));
+}
+
+#[test]
+fn comparisons_and_shifts_open_no_type_arguments() {
+    let text = "def f(a):\n    a < 1\n".repeat(60);
+    assert_eq!(facts(Language::Python, &text).definitions.len(), 60);
+    let text: String = (0..60).map(|at| format!("#define BIT{at} (1 << {at})\n")).collect();
+    assert_eq!(facts(Language::C, &text).definitions.len(), 60);
 }

@@ -46,7 +46,7 @@ fn python_follows_scopes_imports_and_classes() {
             "from .util import helper as h, Store\nimport app.util\nimport json\nfrom lib import outside\n\
              def run(callback):\n    callback()\n    h()\n    app.util.helper()\n    Store.open()\n    json.helper()\n    \
              outside()\n    len()\n    run(1)\n    x = h()\n    x.save()\n    x.only_here()\n    x.get()\n\
-             class Main(Store):\n    def go(self):\n        self.helper()\n        self.save()\n        self.nothing()\n",
+             class Main(Store):\n    def go(self):\n        self.helper()\n        self.save()\n        self.nothing()\n    def save(self):\n        super().save()\n        str.save()\n",
         ),
         (
             "app/util.py",
@@ -66,11 +66,13 @@ fn python_follows_scopes_imports_and_classes() {
     is(&of(11, "outside"), Class::Outside, &[]);
     is(&of(12, "len"), Class::Outside, &[]);
     is(&of(13, "run"), Class::Certain, &["app/main.py run"]);
-    is(&of(15, "save"), Class::Ambiguous, &["app/util.py Store.save", "other.py B.save"]);
+    is(&of(25, "save"), Class::Outside, &[]);
+    is(&of(15, "save"), Class::Ambiguous, &["app/main.py Main.save", "app/util.py Store.save", "other.py B.save"]);
     is(&of(16, "only_here"), Class::Unique, &["other.py B.only_here"]);
     is(&of(17, "get"), Class::Ambiguous, &["app/util.py Store.get"]);
     is(&of(20, "helper"), Class::Outside, &[]);
-    is(&of(21, "save"), Class::Certain, &["app/util.py Store.save"]);
+    is(&of(21, "save"), Class::Certain, &["app/main.py Main.save"]);
+    is(&of(24, "save"), Class::Certain, &["app/util.py Store.save"]);
 }
 
 #[test]

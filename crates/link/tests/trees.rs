@@ -267,6 +267,9 @@ fn a_second_process_reads_and_writes_the_same_tree() {
         })
         .unwrap();
     assert!(report.matched && report.searched == 2 && printed.ends_with(b"c\n"), "{report:?}");
+    let question = CodeQuestion::Callers("c".into());
+    let ask = AskCode { at: other.at(None), below: String::new(), question, limit: 10 };
+    assert_eq!(other.code(&ask, |_| ()).unwrap(), one.code(&ask, |_| ()).unwrap());
     // A snapshot of the database has the tree, as it was.
     let kept = there.snapshot().unwrap();
     assert_eq!(other.remove("").unwrap(), 2);

@@ -298,7 +298,7 @@ struct Files {
 /// Asks what the source code of a tree defines, uses and calls, in nine languages and without building it. The first question
 /// about a tree reads its files once, which may take a minute for each gigabyte; what is found is kept with their contents.
 #[utoipa::path(get, path = "/v1/trees/{tree}/code/{question}", tag = "trees", security(("key" = ["read"])),
-    params(("tree" = String, Path), ("question" = Question, Path), Asked, AsOf),
+    params(("tree" = String, Path), ("question" = inline(Question), Path), Asked, AsOf),
     responses((status = 200, description = "The answer", body = Answer)))]
 async fn code(
     ReadingAt { caller, read_point }: ReadingAt,

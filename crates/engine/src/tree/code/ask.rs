@@ -234,6 +234,7 @@ fn site(
         Receiver::None => reference.name.clone(),
         Receiver::Own => format!("{own}.{}", reference.name),
         Receiver::Name(before) => format!("{before}{joint}{}", reference.name),
+        Receiver::Base => format!("super.{}", reference.name),
         Receiver::Expression => format!(".{}", reference.name),
     };
     CodeSite {
