@@ -55,7 +55,7 @@ LANGUAGES = {
 }
 #: What ctags calls a thing, for the things that both name: not parameters, not local variables, not members of records.
 CTAGS_KINDS = {
-    "Rust": {"function", "method", "struct", "enum", "interface", "macro", "module", "typedef", "enumerator"},
+    "Rust": {"function", "method", "struct", "enum", "interface", "macro", "typedef", "enumerator"},
     "Go": {"func", "struct", "interface", "type", "talias", "methodSpec"},
     "Java": {"class", "interface", "enum", "method", "annotation"},
     "JavaScript": {"function", "class", "method", "generator"},
@@ -64,7 +64,7 @@ CTAGS_KINDS = {
     "C++": {"function", "class", "struct", "enum", "union", "typedef", "macro", "enumerator", "namespace"},
 }
 OURS = {
-    "Rust": {"function", "method", "declaration", "struct", "enum", "interface", "macro", "module", "type", "variant"},
+    "Rust": {"function", "method", "declaration", "struct", "enum", "interface", "macro", "type", "variant"},
     "Go": {"function", "method", "declaration", "struct", "interface", "type"},
     "Java": {"class", "interface", "enum", "method", "declaration"},
     "JavaScript": {"function", "class", "method"},
@@ -80,13 +80,20 @@ def opened(folder: Path):
     """The folder as a tree of a database of its own."""
     with tempfile.TemporaryDirectory() as home, nuthatch.connect(home) as db:
         tree = db.tree("code")
-        tree.add(folder, hidden=True, ignore=False)
+        files: dict[str, bytes] = {}
+        for path in sources(folder):
+            files[str(path.relative_to(folder))] = path.read_bytes()
+            if len(files) == 1000:
+                tree.put_many(files)
+                files = {}
+        tree.put_many(files)
         yield tree, Path(home)
 
 
 def sources(folder: Path):
     for path in sorted(folder.rglob("*")):
-        if path.suffix in LANGUAGES and path.is_file() and not path.is_symlink():
+        is_own = "site-packages" not in path.relative_to(folder).parts
+        if path.suffix in LANGUAGES and is_own and path.is_file() and not path.is_symlink():
             yield path
 
 
