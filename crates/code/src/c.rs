@@ -14,9 +14,9 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
         "class_specifier" => type_of(walk, node, Kind::Class),
         "union_specifier" => type_of(walk, node, Kind::Union),
         "enum_specifier" => type_of(walk, node, Kind::Enum),
-        "enumerator" => named(walk, node, Kind::Variant),
+        "enumerator" => drop(walk.define_named(node, Kind::Variant)),
         "type_definition" => type_definition(walk, node),
-        "alias_declaration" | "concept_definition" => named(walk, node, Kind::Type),
+        "alias_declaration" | "concept_definition" => drop(walk.define_named(node, Kind::Type)),
         "namespace_definition" => namespace(walk, node),
         "preproc_def" | "preproc_function_def" => return macro_of(walk, node),
         "preproc_include" => return include(walk, node),
@@ -33,12 +33,6 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
         _ => {}
     }
     Go::Into
-}
-
-fn named<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) {
-    if let Some(name) = node.child_by_field_name("name") {
-        walk.define(node, name, kind);
-    }
 }
 
 /// What a declarator declares: the node of the name, and whether it is a function. C hides names: `int (*f(void))[3]`.

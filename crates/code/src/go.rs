@@ -9,7 +9,7 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
     match node.kind() {
         "function_declaration" => function(walk, node, Kind::Function),
         "method_declaration" => method(walk, node),
-        "method_elem" | "method_spec" => named(walk, node, Kind::Declaration),
+        "method_elem" | "method_spec" => drop(walk.define_named(node, Kind::Declaration)),
         "func_literal" => walk.open_scope(ScopeKind::Function, None, None),
         "type_spec" | "type_alias" => type_of(walk, node),
         "const_spec" => variables(walk, node, Kind::Constant),
@@ -42,12 +42,6 @@ fn is_read(kind: &str) -> bool {
 fn names<'t>(node: Node<'t>, field: &str) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.children_by_field_name(field, &mut cursor).filter(|name| name.is_named()).collect()
-}
-
-fn named<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) {
-    if let Some(name) = node.child_by_field_name("name") {
-        walk.define(node, name, kind);
-    }
 }
 
 fn function<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) {
@@ -142,10 +136,8 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     match function.kind() {
         "identifier" | "type_identifier" => walk.refer(function, Use::Call, Receiver::None),
         "selector_expression" => {
-            let Some(name) = function.child_by_field_name("field") else { return };
             let receiver = receiver_of(walk, function);
-            walk.mark_done(function);
-            walk.refer(name, Use::Call, receiver);
+            walk.call_member(function, "field", receiver);
         }
         _ => {}
     }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use crate::facts::{Kind, Receiver, Use};
-use crate::walk::{Go, ScopeKind, Walk, child_of, nodes_in};
+use crate::walk::{Go, ScopeKind, Walk, child_of, is_dotted, nodes_in};
 
 pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
     match node.kind() {
@@ -11,8 +11,8 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
         "interface_declaration" | "annotation_type_declaration" => type_of(walk, node, Kind::Interface),
         "enum_declaration" => type_of(walk, node, Kind::Enum),
         "method_declaration" | "constructor_declaration" | "compact_constructor_declaration" => method(walk, node),
-        "annotation_type_element_declaration" => named(walk, node, Kind::Declaration),
-        "enum_constant" => named(walk, node, Kind::Variant),
+        "annotation_type_element_declaration" => drop(walk.define_named(node, Kind::Declaration)),
+        "enum_constant" => drop(walk.define_named(node, Kind::Variant)),
         "class_body" if walk.parent_kind() == "object_creation_expression" => {
             walk.open_scope(ScopeKind::Type, None, None);
         }
@@ -47,12 +47,6 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
         _ => {}
     }
     Go::Into
-}
-
-fn named<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) {
-    if let Some(name) = node.child_by_field_name("name") {
-        walk.define(node, name, kind);
-    }
 }
 
 fn type_of<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) {
@@ -126,11 +120,7 @@ fn receiver_of(walk: &Walk<'_>, object: Option<Node<'_>>) -> Receiver {
         "identifier" | "type_identifier" => Receiver::Name(walk.spelt(object).into()),
         "field_access" | "scoped_type_identifier" | "scoped_identifier" => {
             let name = walk.spelt(object);
-            let is_plain = !name.is_empty()
-                && !name.starts_with("this.")
-                && name
-                    .bytes()
-                    .all(|byte| byte == b'.' || byte == b'_' || byte == b'$' || byte.is_ascii_alphanumeric());
+            let is_plain = is_dotted(name) && !name.starts_with("this.");
             match is_plain {
                 true if name.ends_with(".this") => Receiver::Own,
                 true if name.ends_with(".super") => Receiver::Base,

@@ -132,10 +132,8 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     match function.kind() {
         "identifier" => walk.refer(function, Use::Call, Receiver::None),
         "attribute" => {
-            let Some(name) = function.child_by_field_name("attribute") else { return };
             let receiver = receiver_of(walk, function);
-            walk.mark_done(function);
-            walk.refer(name, Use::Call, receiver);
+            walk.call_member(function, "attribute", receiver);
         }
         _ => {}
     }

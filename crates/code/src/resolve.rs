@@ -248,7 +248,7 @@ impl Resolving<'_> {
         for import in imports.iter().filter(|import| is_called(import, name)) {
             let Some(of) = import.name.as_deref() else { continue };
             has_named = true;
-            let found = self.of_module(&import.module, |candidate| is_top(candidate) && is_of(candidate, of, import));
+            let found = self.of_module(&import.module, |candidate| is_top(candidate) && is_of(candidate, of));
             if let Some(told) = self.told(found) {
                 return Some(told);
             }
@@ -491,7 +491,7 @@ fn is_called(import: &Import, name: &str) -> bool {
 }
 
 /// Whether a candidate is what an import takes: by its name; what is a module's default may have any.
-fn is_of(candidate: &Candidate, name: &str, _: &Import) -> bool {
+fn is_of(candidate: &Candidate, name: &str) -> bool {
     name == "default" || candidate.definition.name == name
 }
 

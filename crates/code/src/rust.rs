@@ -13,11 +13,11 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
         "union_item" => type_of(walk, node, Kind::Union),
         "enum_item" => type_of(walk, node, Kind::Enum),
         "trait_item" => type_of(walk, node, Kind::Interface),
-        "type_item" | "associated_type" => named(walk, node, Kind::Type),
-        "const_item" => named(walk, node, Kind::Constant),
-        "static_item" => named(walk, node, Kind::Variable),
-        "macro_definition" => named(walk, node, Kind::Macro),
-        "enum_variant" => named(walk, node, Kind::Variant),
+        "type_item" | "associated_type" => drop(walk.define_named(node, Kind::Type)),
+        "const_item" => drop(walk.define_named(node, Kind::Constant)),
+        "static_item" => drop(walk.define_named(node, Kind::Variable)),
+        "macro_definition" => drop(walk.define_named(node, Kind::Macro)),
+        "enum_variant" => drop(walk.define_named(node, Kind::Variant)),
         "mod_item" => module(walk, node),
         "use_declaration" => return uses(walk, node),
         "attribute_item" | "inner_attribute_item" | "line_comment" | "block_comment" => return Go::Past,
@@ -34,12 +34,6 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
         _ => {}
     }
     Go::Into
-}
-
-fn named<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) {
-    if let Some(name) = node.child_by_field_name("name") {
-        walk.define(node, name, kind);
-    }
 }
 
 fn function<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
@@ -174,15 +168,12 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     match function.kind() {
         "identifier" => walk.refer(function, Use::Call, Receiver::None),
         "field_expression" => {
-            let Some(name) = function.child_by_field_name("field") else { return };
             let receiver = function.child_by_field_name("value").map_or(Receiver::Expression, value);
-            walk.refer(name, Use::Call, receiver);
+            walk.call_member(function, "field", receiver);
         }
         "scoped_identifier" => {
-            let Some(name) = function.child_by_field_name("name") else { return };
             let receiver = path(walk, function);
-            walk.mark_done(function);
-            walk.refer(name, Use::Call, receiver);
+            walk.call_member(function, "name", receiver);
         }
         _ => {}
     }

@@ -3,21 +3,21 @@
 use tree_sitter::Node;
 
 use crate::facts::{Kind, Receiver, Use};
-use crate::walk::{Go, ScopeKind, Walk, child_of, nodes_in};
+use crate::walk::{Go, ScopeKind, Walk, child_of, is_dotted, nodes_in};
 
 pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
     match node.kind() {
         "function_declaration" | "generator_function_declaration" | "function_expression" | "generator_function" => {
             function(walk, node);
         }
-        "function_signature" => drop(named(walk, node, Kind::Declaration)),
-        "method_signature" | "abstract_method_signature" => drop(named(walk, node, Kind::Declaration)),
+        "function_signature" => drop(walk.define_named(node, Kind::Declaration)),
+        "method_signature" | "abstract_method_signature" => drop(walk.define_named(node, Kind::Declaration)),
         "arrow_function" => arrow(walk, node),
         "method_definition" => method(walk, node),
         "class_declaration" | "abstract_class_declaration" | "class" => type_of(walk, node, Kind::Class),
         "interface_declaration" => type_of(walk, node, Kind::Interface),
         "enum_declaration" => type_of(walk, node, Kind::Enum),
-        "type_alias_declaration" => drop(named(walk, node, Kind::Type)),
+        "type_alias_declaration" => drop(walk.define_named(node, Kind::Type)),
         "internal_module" | "module" => namespace(walk, node),
         "variable_declarator" => variable(walk, node),
         "public_field_definition" | "field_definition" => field(walk, node),
@@ -57,11 +57,6 @@ fn is_read(kind: &str) -> bool {
         || kind == "decorator"
 }
 
-fn named<'t>(walk: &mut Walk<'t>, node: Node<'t>, kind: Kind) -> Option<u32> {
-    let name = node.child_by_field_name("name")?;
-    walk.define(node, name, kind)
-}
-
 fn function<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     // A function that is a value is named by what it is given to.
     let is_value = matches!(node.kind(), "function_expression" | "generator_function");
@@ -69,7 +64,7 @@ fn function<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
         node.child_by_field_name("name").into_iter().for_each(|name| walk.mark_done(name));
         return open_function(walk);
     }
-    let definition = named(walk, node, Kind::Function);
+    let definition = walk.define_named(node, Kind::Function);
     walk.open_scope(ScopeKind::Function, definition, None);
 }
 
@@ -92,7 +87,7 @@ fn arrow<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
 }
 
 fn method<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
-    let definition = named(walk, node, Kind::Method);
+    let definition = walk.define_named(node, Kind::Method);
     walk.open_scope(ScopeKind::Function, definition, None);
 }
 
@@ -286,10 +281,8 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>, field: &str) {
     match function.kind() {
         "identifier" => walk.refer(function, Use::Call, Receiver::None),
         "member_expression" => {
-            let Some(name) = function.child_by_field_name("property") else { return };
             let receiver = receiver_of(walk, function);
-            walk.mark_done(function);
-            walk.refer(name, Use::Call, receiver);
+            walk.call_member(function, "property", receiver);
         }
         _ => {}
     }
@@ -303,11 +296,7 @@ fn receiver_of(walk: &Walk<'_>, node: Node<'_>) -> Receiver {
         "identifier" => Receiver::Name(walk.spelt(object).into()),
         "member_expression" => {
             let name = walk.spelt(object);
-            let is_plain = !name.is_empty()
-                && !name.starts_with("this.")
-                && name
-                    .bytes()
-                    .all(|byte| byte == b'.' || byte == b'_' || byte == b'$' || byte.is_ascii_alphanumeric());
+            let is_plain = is_dotted(name) && !name.starts_with("this.");
             if is_plain { Receiver::Name(name.into()) } else { Receiver::Expression }
         }
         _ => Receiver::Expression,

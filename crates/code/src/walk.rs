@@ -234,6 +234,12 @@ impl<'t> Walk<'t> {
         self.define_as(node, name, self.spelt(name), kind)
     }
 
+    /// The same where the name is the field `name`.
+    pub fn define_named(&mut self, node: Node<'t>, kind: Kind) -> Option<u32> {
+        let name = node.child_by_field_name("name")?;
+        self.define(node, name, kind)
+    }
+
     /// The same with a name that is a part of what is spelt.
     pub fn define_as(&mut self, node: Node<'t>, name_node: Node<'t>, name: &str, kind: Kind) -> Option<u32> {
         if name.is_empty() {
@@ -300,6 +306,14 @@ impl<'t> Walk<'t> {
     /// A word that stands before parentheses and is no name.
     pub fn is_keyword(&self, name: &str) -> bool {
         KEYWORDS.contains(&name)
+    }
+
+    /// A call of what a node gives in one of its fields, asked of a receiver.
+    pub fn call_member(&mut self, function: Node<'t>, field: &str, receiver: Receiver) {
+        if let Some(name) = function.child_by_field_name(field) {
+            self.mark_done(function);
+            self.refer(name, Use::Call, receiver);
+        }
     }
 
     /// Calls in text that the grammar keeps as it is, such as the body of a macro: names before parentheses.
@@ -417,6 +431,12 @@ pub(crate) fn nodes_in<'t>(node: Node<'t>, is_other: fn(&str) -> bool) -> Vec<No
         next.extend(node.named_children(&mut cursor));
     }
     found
+}
+
+/// Names with dots between them and nothing else.
+pub(crate) fn is_dotted(text: &str) -> bool {
+    let is_part = |byte: u8| byte == b'.' || byte == b'_' || byte == b'$' || byte.is_ascii_alphanumeric();
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 /// The first child of a kind.
