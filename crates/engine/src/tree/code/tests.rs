@@ -263,6 +263,19 @@ fn a_snapshot_of_the_database_answers_and_keeps_nothing() {
 }
 
 #[test]
+fn a_tenant_without_room_gets_its_answers_and_keeps_no_facts() {
+    let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+    let shed = Shed(db.create_tenant("acme").unwrap());
+    shed.put("t", &[("store.py", STORE), ("main.py", MAIN)]);
+    db.set_tenant_limits("acme", crate::TenantLimits { bytes: Some(1), ..Default::default() }).unwrap();
+    let without_room = shed.callers("helper");
+    assert!(shed.kept().is_empty());
+    db.set_tenant_limits("acme", crate::TenantLimits::default()).unwrap();
+    assert_eq!(shed.callers("helper"), without_room);
+    assert!(!without_room.sites.is_empty() && !shed.kept().is_empty());
+}
+
+#[test]
 fn what_is_asked_wrongly_is_refused() {
     let shed = Shed::new(&[("store.py", STORE), ("notes.md", "x")]);
     let trees = shed.0.trees().unwrap();
