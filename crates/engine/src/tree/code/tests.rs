@@ -18,7 +18,7 @@ struct Shed(Database);
 const STORE: &str =
     "class Store:\n    def save(self, item):\n        return item\n\ndef helper():\n    return Store().save(1)\n";
 const MAIN: &str =
-    "from store import helper, Store\n\ndef main():\n    helper()\n    x.save(2)\n\ndef test_main():\n    main()\n";
+    "from store import helper, Store\n\ndef main(x):\n    helper()\n    x.save(2)\n\ndef test_main():\n    main()\n";
 
 impl Shed {
     fn new(files: &[(&str, &str)]) -> Self {
