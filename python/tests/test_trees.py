@@ -451,3 +451,67 @@ def test_every_method_has_a_twin_that_is_awaited(address):
             assert (await db.trees(), await db.drop_tree("test"), await db.trees()) == (["test"], True, [])
 
     asyncio.run(use())
+
+
+STORE = "class Store:\n    def save(self, item):\n        return item\n\n\ndef helper():\n    return Store().save(1)\n"
+MAIN = "from store import helper\n\n\ndef main(x):\n    helper()\n    x.save(2)\n\n\ndef test_main():\n    main(1)\n"
+
+
+def test_source_code_tells_who_calls_what_as_of_any_moment(tree):
+    tree.put_many({"store.py": STORE, "main.py": MAIN})
+    tree.snapshot("v1")
+    tree.put("main.py", "x = 1\n")
+    code = tree.code
+    [save] = code.definitions("Store.save").definitions
+    assert (save.path, save.kind, save.language, save.line) == ("store.py", "method", "python", 2)
+    assert save.signature == "def save(self, item):"
+    now, then = code.callers("helper"), code.callers("helper", as_of="v1")
+    assert (now.sites, tuple(now.counts)) == ((), (0, 0, 0, 0, 0))
+    [site] = then.sites
+    assert (site.path, site.line, site.within, site.class_, site.how) == ("main.py", 5, "main", "certain", "call")
+    assert [(target.path, target.name) for target in site.targets] == [("store.py", "helper")]
+    assert then.files.read == 2
+    assert [site.class_ for site in code.callers("save", as_of="v1").sites] == ["unique", "unique"]
+    assert {site.name for site in code.callees("main", as_of="v1").sites} == {"helper", "x.save"}
+    assert len(code.references("Store").sites) == 1
+    assert [one.name for one in code.outline("store.py").definitions] == ["Store", "Store.save", "helper"]
+    assert [one.files for one in code.imports("main.py", as_of="v1").imports] == [("store.py",)]
+    reached = code.impact("helper", as_of="v1", depth=2).reached
+    assert [(one.depth, one.definition.name, one.is_test) for one in reached] == [
+        (1, "main", False),
+        (2, "test_main", True),
+    ]
+    assert [one.definition.name for one in code.tests("helper", as_of="v1").reached] == ["test_main"]
+    assert [one.name for one in code.map(tokens=100, as_of="v1").definitions] == ["Store.save", "helper"]
+    assert code.callers("helper", as_of="v1", below="store.py").sites == ()
+    assert code.references("helper", as_of="v1", limit=1).truncated is False
+    with pytest.raises(nuthatch.InvalidError, match="names nothing"):
+        code.callers("a.")
+    with pytest.raises(nuthatch.InvalidError, match="1 to 16"):
+        code.impact("helper", depth=17)
+    with pytest.raises(nuthatch.NotFoundError):
+        code.outline("none.py")
+
+
+def test_source_code_of_a_snapshot_of_the_database_and_awaited(db, tree):
+    tree.put_many({"store.py": STORE, "main.py": MAIN})
+    with db.snapshot() as snapshot:
+        tree.put("main.py", "")
+        assert len(snapshot.tree("test").code.callers("helper").sites) == 1
+    assert tree.code.callers("helper").sites == ()
+
+
+def test_source_code_can_be_asked_while_other_things_wait():
+    async def ask():
+        async with nuthatch.connect_async(":memory:") as db:
+            tree = await db.tree("test")
+            await tree.put_many({"store.py": STORE, "main.py": MAIN})
+            code, name = tree.code, "helper"
+            asked = [code.definitions, code.references, code.callers, code.callees, code.impact, code.tests]
+            answers = [await ask(name) for ask in asked]
+            answers += [await code.outline("main.py"), await code.imports("main.py"), await code.map()]
+            return answers, [getattr(code.sync, ask.__name__)(name) for ask in asked]
+
+    answers, sync = asyncio.run(ask())
+    assert answers[: len(sync)] == sync
+    assert answers[-1].definitions

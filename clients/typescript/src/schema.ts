@@ -1284,6 +1284,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/trees/{tree}/code/{question}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Asks what the source code of a tree defines, uses and calls, in nine languages and without building it. The first question
+         *     about a tree reads its files once, which may take a minute for each gigabyte; what is found is kept with their contents.
+         */
+        get: operations["get_trees_tree_code_question"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/trees/{tree}/diff": {
         parameters: {
             query?: never;
@@ -2059,6 +2079,150 @@ export interface components {
             /** @description The version of the server. */
             version: string;
         };
+        /** @description An answer. What a question does not ask for is empty. */
+        CodeAnswer: {
+            counts: components["schemas"]["CodeCounts"];
+            /** @description What the name means, or what the file or the map has, by path and line. */
+            definitions: components["schemas"]["CodeDefinition"][];
+            files: components["schemas"]["CodeFiles"];
+            /** @description What a file imports. */
+            imports: components["schemas"]["CodeImport"][];
+            /** @description What reaches the definition by calls, the nearest and surest first. */
+            reached: components["schemas"]["CodeReached"][];
+            /** @description The places that use the name, the surest first, or what the definition calls, by line. */
+            sites: components["schemas"]["CodeSite"][];
+            /** @description There is more than the limit let through. */
+            truncated: boolean;
+        };
+        /**
+         * @description How sure a meaning is.
+         * @enum {string}
+         */
+        CodeClass: "certain" | "unique" | "ambiguous" | "outside";
+        /** @description Places that use the name in the way that was asked, by what they mean. Together they are all of them. */
+        CodeCounts: {
+            /** Format: int64 */
+            ambiguous: number;
+            /** Format: int64 */
+            certain: number;
+            /**
+             * Format: int64
+             * @description Another definition of the same name.
+             */
+            elsewhere: number;
+            /**
+             * Format: int64
+             * @description Nothing in the tree: libraries, built-in names, values of variables.
+             */
+            outside: number;
+            /** Format: int64 */
+            unique: number;
+        };
+        CodeDefinition: {
+            kind: components["schemas"]["CodeKind"];
+            /** @description What the file is written in: `rust`, `python`, `javascript`, `typescript`, `tsx`, `go`, `java`, `c` or `cpp`. */
+            language: string;
+            /**
+             * Format: int32
+             * @description The line of its name, from 1.
+             */
+            line: number;
+            /** Format: int32 */
+            line_end: number;
+            /** @description With the names of what is around it: `Index.search`. */
+            name: string;
+            path: string;
+            /** @description Its head in one line, at most 200 characters. */
+            signature: string;
+        };
+        /** @description Files behind the answer. */
+        CodeFiles: {
+            /**
+             * Format: int64
+             * @description 0 in an answer of the server.
+             */
+            pending: number;
+            /**
+             * Format: int64
+             * @description Files in a language that is known.
+             */
+            read: number;
+            /**
+             * Format: int64
+             * @description Those of which nothing is known, because they are too large, too deep or no program.
+             */
+            unparsed: number;
+            /**
+             * Format: int64
+             * @description Of these, those of which a part does not fit the grammar: something may be missing.
+             */
+            with_errors: number;
+        };
+        CodeImport: {
+            /** @description Under which name it is known in the file, where that is another one. */
+            alias?: string | null;
+            /** @description Files of the tree that it may name; none for a module that is elsewhere. */
+            files: string[];
+            /** @description Everything of it is taken. */
+            is_wildcard: boolean;
+            /** Format: int32 */
+            line: number;
+            /** @description As it is spelt. */
+            module: string;
+            /** @description What is taken of it; null for the module itself. */
+            name?: string | null;
+        };
+        /**
+         * @description What a definition defines.
+         * @enum {string}
+         */
+        CodeKind: "function" | "method" | "declaration" | "class" | "struct" | "enum" | "union" | "interface" | "type" | "module" | "macro" | "constant" | "variable" | "field" | "variant";
+        CodeReached: {
+            /** @description What the step uses, and in which line. */
+            calls: string;
+            /** @description The least sure step of the surest way. Steps that are ambiguous are not followed. */
+            class: components["schemas"]["CodeClass"];
+            definition: components["schemas"]["CodeTarget"];
+            /**
+             * Format: int32
+             * @description Steps to what was asked for, from 1.
+             */
+            depth: number;
+            /** @description It looks like a test, by its name or path. */
+            is_test: boolean;
+            kind?: components["schemas"]["CodeKind"] | null;
+            /** Format: int32 */
+            line: number;
+        };
+        CodeSite: {
+            class: components["schemas"]["CodeClass"];
+            how: components["schemas"]["CodeUse"];
+            /**
+             * Format: int32
+             * @description From 1.
+             */
+            line: number;
+            /** @description With what stands before it: `os.path.join`, `self.run` or `this.run`, and `.run` behind an expression. */
+            name: string;
+            path: string;
+            /** @description What it may mean, 20 at most. */
+            targets: components["schemas"]["CodeTarget"][];
+            /** Format: int32 */
+            targets_count: number;
+            /** @description The definition that it stands in; null outside of all. */
+            within?: string | null;
+        };
+        CodeTarget: {
+            /** Format: int32 */
+            line: number;
+            name: string;
+            path: string;
+        };
+        /**
+         * @description How a name is used.
+         * @enum {string}
+         */
+        CodeUse: "call" | "macro" | "inherit" | "type" | "value";
         /** @description Returns the options and counts of a collection. */
         Collection: {
             building?: components["schemas"]["GraphBeingBuilt"] | null;
@@ -6781,6 +6945,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree_code_question: {
+        parameters: {
+            query?: {
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+                as_of?: string;
+                /** @description Lists only what stands at this path or below it. Names are looked for in the whole tree. */
+                below?: string;
+                /** @description Steps of `impact`. */
+                depth?: number;
+                /** @description Maximum number of definitions, sites or steps. Counts are of all. */
+                limit?: number;
+                /**
+                 * @description The name of a definition: `search`; with what is around it: `Index.search`; with the end of its file's path:
+                 *     `src/index.rs#search`.
+                 */
+                name?: string;
+                /** @description The path of a file, for `outline` and `imports`. */
+                path?: string;
+                /** @description About how many tokens a `map` may have; one is taken for four bytes. */
+                tokens?: number;
+            };
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                question: "definitions" | "references" | "callers" | "callees" | "outline" | "imports" | "impact" | "tests" | "map";
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CodeAnswer"];
+                };
             };
             /** @description The request failed; the document says why and what to do next */
             default: {

@@ -194,6 +194,8 @@ pub enum Command {
     Diff(commands::diff::Diff),
     /// Search the files of a tree, as ripgrep does
     Grep(commands::grep::Grep),
+    /// Ask what the source code of a tree defines, uses and calls
+    Code(commands::code::Code),
     /// Restore a tree, or parts of it, into a folder
     RestoreFiles(commands::restore_files::RestoreFiles),
     /// Erase every version of a path of a tree, and print the receipt

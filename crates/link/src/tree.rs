@@ -8,9 +8,9 @@ use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
-    DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, PUT_BYTES_MAX, PutFile, PutFiles,
-    PutReport, PutWhat, Retention, TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage,
-    TreeSnapshot, check_path,
+    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, PUT_BYTES_MAX,
+    PutFile, PutFiles, PutReport, PutWhat, Retention, TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased,
+    TreeInfo, TreePage, TreeSnapshot, check_path,
 };
 use nuthatch_engine::{Error, ErrorKind, Result, What};
 
@@ -182,6 +182,29 @@ impl Files {
             ask.cursor = page.cursor;
             if ask.cursor.is_none() {
                 return Ok(report);
+            }
+        }
+    }
+
+    /// One step of a question about source code: the first one finds what is not known of the files yet, up to 64 MiB of them.
+    /// When some are left, the answer is empty and says how many, and asking again goes on.
+    ///
+    /// # Errors
+    /// `NotFound` for a file that is not there, `Invalid` for a name that is none, or a limit of 0 or over 10,000.
+    pub fn code_step(&self, ask: AskCode) -> Result<CodeAnswer> {
+        self.ask(ask)
+    }
+
+    /// Answers a question about source code, in as many steps as that takes. `going` hears how many files are left.
+    ///
+    /// # Errors
+    /// As [`code_step`](Self::code_step).
+    pub fn code(&self, ask: &AskCode, mut going: impl FnMut(u64)) -> Result<CodeAnswer> {
+        loop {
+            let answer = self.code_step(ask.clone())?;
+            match answer.files.pending {
+                0 => return Ok(answer),
+                left => going(left),
             }
         }
     }

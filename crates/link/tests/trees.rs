@@ -267,6 +267,9 @@ fn a_second_process_reads_and_writes_the_same_tree() {
         })
         .unwrap();
     assert!(report.matched && report.searched == 2 && printed.ends_with(b"c\n"), "{report:?}");
+    let question = CodeQuestion::Callers("c".into());
+    let ask = AskCode { at: other.at(None), below: String::new(), question, limit: 10 };
+    assert_eq!(other.code(&ask, |_| ()).unwrap(), one.code(&ask, |_| ()).unwrap());
     // A snapshot of the database has the tree, as it was.
     let kept = there.snapshot().unwrap();
     assert_eq!(other.remove("").unwrap(), 2);
@@ -328,6 +331,29 @@ fn holding(folder: &Path, needles: &[&[u8]]) -> Vec<PathBuf> {
         needles.iter().any(|needle| bytes.windows(needle.len()).any(|window| window == *needle))
     };
     files_below(folder).into_iter().filter(holds).collect()
+}
+
+#[test]
+fn what_is_known_of_source_code_goes_with_what_was_erased() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path(), quiet()).unwrap();
+    let tree = db.tree("t").unwrap();
+    let mut dice = fastrand::Rng::with_seed(7);
+    let name: String = std::iter::repeat_with(|| dice.alphabetic()).take(48).collect();
+    // The file itself is in chunks that are compressed, and its name is spelt in no other place.
+    let text = format!("def {name}():\n    pass\n{}", "# nothing\n".repeat(50));
+    let what = PutWhat::File(text.into_bytes());
+    tree.put(PutFiles { files: vec![file("secret.py", what)], ..PutFiles::default() }).unwrap();
+    let question = CodeQuestion::Definitions(name.clone());
+    let ask = AskCode { at: tree.at(None), below: String::new(), question, limit: 10 };
+    assert_eq!(tree.code(&ask, |_| ()).unwrap().definitions.len(), 1);
+    db.reclaim(None).unwrap();
+    assert!(!holding(folder.path(), &[&name.as_bytes()[..16]]).is_empty(), "what is looked for can be found");
+    tree.erase("secret.py").unwrap();
+    assert!(db.reclaim(None).unwrap().is_genuine());
+    assert_eq!(holding(folder.path(), &[&name.as_bytes()[..16]]), Vec::<PathBuf>::new());
+    assert!(tree.code(&ask, |_| ()).unwrap().definitions.is_empty());
+    assert_eq!(tree.check(true).unwrap().findings, Vec::<String>::new());
 }
 
 #[test]

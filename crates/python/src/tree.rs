@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use nuthatch_link as core;
 use nuthatch_link::{
-    DiffTrees, EntryKind, Error, Files, GrepRequest, GrepTree, PutFile, PutFiles, PutWhat, Retention, TreeAt, TreeEntry,
+    AskCode, CodeQuestion, DiffTrees, EntryKind, Error, Files, GrepRequest, GrepTree, PutFile, PutFiles, PutWhat,
+    Retention, TreeAt, TreeEntry,
 };
 use nuthatch_worktree as worktree;
 use nuthatch_worktree::{AddOptions, RestoreOptions, Walk};
@@ -75,6 +76,15 @@ struct GrepArguments {
     as_of: Option<String>,
     history: bool,
     cursor: Option<String>,
+}
+
+/// What the package hands over of a question about source code.
+#[derive(Deserialize)]
+struct CodeArguments {
+    question: CodeQuestion,
+    below: String,
+    as_of: Option<String>,
+    limit: usize,
 }
 
 /// path, bytes, mode, modified in nanoseconds since 1970
@@ -216,6 +226,16 @@ impl Tree {
         })?;
         let cut = page.cut.into_iter().map(|cut| (cut.path, cut.why)).collect();
         Ok((PyBytes::new(py, &page.output), page.searched, cut, cursor))
+    }
+
+    /// One step of a question about source code.
+    fn code<'py>(&self, py: Python<'py>, question: &str) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.ask(py, |files| {
+            let wrong = |error: serde_json::Error| Error::invalid(format!("code: {error}"));
+            let CodeArguments { question, below, as_of, limit } = serde_json::from_str(question).map_err(wrong)?;
+            files.code_step(AskCode { at: files.at(as_of.as_deref()), below, question, limit })
+        })?;
+        to_python(py, &answer)
     }
 
     /// Files that are put, and paths that are removed, together.

@@ -98,6 +98,18 @@ from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
 from .tree import SnapshotTree, Tree
+from .tree_code import (
+    AsyncTreeCode,
+    CodeAnswer,
+    CodeCounts,
+    CodeDefinition,
+    CodeFiles,
+    CodeImport,
+    CodeReached,
+    CodeSite,
+    CodeTarget,
+    TreeCode,
+)
 from .tree_entries import (
     AddedFolder,
     PutFile,
@@ -137,6 +149,7 @@ __all__ = [
     "AsyncTransactionGraph",
     "AsyncTransactionKeyspace",
     "AsyncTree",
+    "AsyncTreeCode",
     "Backup",
     "BackupCheck",
     "BackupProgress",
@@ -156,6 +169,14 @@ __all__ = [
     "CacheStats",
     "Calibration",
     "ClosedError",
+    "CodeAnswer",
+    "CodeCounts",
+    "CodeDefinition",
+    "CodeFiles",
+    "CodeImport",
+    "CodeReached",
+    "CodeSite",
+    "CodeTarget",
     "Collection",
     "CollectionInfo",
     "ConflictError",
@@ -226,6 +247,7 @@ __all__ = [
     "Traversal",
     "Tree",
     "TreeChange",
+    "TreeCode",
     "TreeEntry",
     "TreeErased",
     "TreeInfo",

@@ -12,6 +12,7 @@ from typing import NoReturn, TypeAlias
 from .kv_entries import Bytes
 from .threads import in_thread
 from .tree import _PAGE, AsOf, FilesToPut, SnapshotTree, Tree, TreeReads
+from .tree_code import AsyncTreeCode
 from .tree_entries import (
     AddedFolder,
     PutReport,
@@ -190,6 +191,11 @@ class AsyncTreeReads:
             history=history,
         )
         return AsyncGrepMatches(found)
+
+    @property
+    def code(self) -> AsyncTreeCode:
+        """As ``Tree.code``; its calls are awaited."""
+        return AsyncTreeCode(self.sync.code)
 
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"

@@ -139,7 +139,7 @@ class Collection(CollectionReads):
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
         ...     notes = db.collection("notes", embedder="none")
-        ...     _ = notes.upsert([{"id": "a", "text": "one", "payload": {"n": 1}}, {"id": "b", "payload": {"n": 2}}])
+        ...     _ = notes.upsert([{"id": "a", "text": "one", "payload": {"n": 1}}, {"id": "b", "text": "two", "payload": {"n": 2}}])
         ...     notes.update("a", set={"state": "read"}, add={"tags": ["urgent"]}), notes.update(where="n > 0", unset="n")
         ...     notes.get("a").payload
         (1, 2)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from . import arguments, tree_entries, tree_grep
 from .errors import InvalidError, NotFoundError
 from .kv_entries import Bytes, as_bytes
+from .tree_code import TreeCode
 from .tree_entries import (
     AddedFolder,
     PutFile,
@@ -288,6 +289,11 @@ class TreeReads:
             return self._core.grep(json.dumps({**asked, "cursor": cursor}))
 
         return GrepMatches(page, history)
+
+    @property
+    def code(self) -> TreeCode:
+        """Questions about the source code among the files: definitions, callers, imports."""
+        return TreeCode(self._core.code, _moment)
 
     def _file(self, path: str, as_of: AsOf | None) -> _File:
         moment = _moment(as_of)

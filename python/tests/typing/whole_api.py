@@ -416,6 +416,11 @@ def trees(db: nuthatch.Database) -> None:
     found = tree.grep("x", globs="*.py", before_context=1)
     assert_type(found.cut, list[nuthatch.GrepCut])
     assert_type([match.spans for match in found], list[tuple[tuple[int, int], ...]])
+    callers = tree.code.callers("f", as_of="v1", below="src", limit=5)
+    assert_type(callers, nuthatch.CodeAnswer)
+    assert_type(callers.sites[0].targets, tuple[nuthatch.CodeTarget, ...])
+    assert_type(tree.code.impact("f", depth=2).reached, tuple[nuthatch.CodeReached, ...])
+    assert_type(tree.code.map(tokens=10).definitions, tuple[nuthatch.CodeDefinition, ...])
     assert_type(db.trees(), list[str])
     assert_type(db.drop_tree("t"), bool)
     with db.snapshot() as snapshot:
@@ -430,6 +435,7 @@ async def trees_awaited(db: nuthatch.AsyncDatabase) -> None:
     assert_type(await tree.restore("out", overwrite=True), nuthatch.RestoredFiles)
     assert_type([entry async for entry in tree.list()], list[nuthatch.TreeEntry])
     assert_type([match.line async for match in await tree.grep("x")], list[str])
+    assert_type(await tree.code.outline("a.py", as_of=3), nuthatch.CodeAnswer)
     assert_type(await (await (await db.snapshot()).tree("t")).get("a"), bytes)
 
 

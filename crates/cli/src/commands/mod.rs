@@ -4,6 +4,7 @@ pub mod add;
 pub mod audit;
 pub mod backup;
 pub mod cache;
+pub mod code;
 pub mod completions;
 pub mod config;
 pub mod diff;
@@ -56,6 +57,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Log(args) => args.run(globals, out),
         Command::Diff(args) => args.run(globals, out),
         Command::Grep(args) => args.run(globals, out),
+        Command::Code(args) => args.run(globals, out),
         Command::RestoreFiles(args) => args.run(globals, out),
         Command::Erase(args) => args.run(globals, out),
         Command::Cache(args) => args.run(globals, out),

@@ -115,6 +115,40 @@ fn grep_has_ripgreps_output_and_exit_codes() {
 }
 
 #[test]
+fn source_code_is_asked_about_as_of_any_state() {
+    let place = Place::new();
+    place.write(
+        "src/store.py",
+        "class Store:\n    def save(self, item):\n        return item\n\ndef helper():\n    pass\n",
+    );
+    place.write("src/main.py", "from store import helper\n\ndef main(x):\n    helper()\n    x.save(2)\n");
+    place.run(&["add", "src", "--tree", "t", "--snapshot", "v1", "--no-passages"]).succeeds();
+    place.write("src/main.py", "x = 1\n");
+    place.run(&["add", "src", "--tree", "t", "--no-passages"]).succeeds();
+    let found = place.run(&["code", "def", "Store.save", "--tree", "t"]).succeeds().out;
+    assert_eq!(found, "store.py:2  method Store.save\n    def save(self, item):\n");
+    let callers = place.run(&["code", "callers", "helper", "--tree", "t", "--as-of", "v1"]).succeeds().out;
+    assert_eq!(
+        callers,
+        "main.py:4  certain    helper in main  -> store.py:5 helper\n\
+         1 of that name: 1 certain, 0 unique, 0 ambiguous, 0 of other definitions, 0 outside\n"
+    );
+    place.run(&["code", "callers", "helper", "--tree", "t"]).ends(1);
+    let answer = place.json(&["code", "callers", "save", "--tree", "t", "--as-of", "v1", "--json"]);
+    assert_eq!((&answer["counts"]["unique"], &answer["files"]["read"]), (&json!(1), &json!(2)));
+    let callees = place.run(&["code", "callees", "main", "--tree", "t", "--as-of", "v1"]).succeeds().out;
+    assert!(callees.contains("main.py:5  unique     x.save in main"), "{callees}");
+    let imports = place.run(&["code", "imports", "main.py", "--tree", "t", "--as-of", "v1"]).succeeds().out;
+    assert_eq!(imports, "     1  store helper  store.py\n");
+    let impact = place.run(&["code", "impact", "helper", "--tree", "t", "--as-of", "v1"]).succeeds().out;
+    assert_eq!(impact, "  1  certain    main.py:4  main uses helper\n");
+    assert!(place.run(&["code", "outline", "store.py", "--tree", "t"]).succeeds().out.contains("def helper():"));
+    assert!(place.run(&["code", "map", "--tree", "t", "--as-of", "v1"]).succeeds().out.starts_with("store.py\n"));
+    place.run(&["code", "tests", "helper", "--tree", "t"]).ends(1);
+    assert_eq!(place.run(&["tree", "check", "t", "--hash"]).succeeds().out, "0 findings\n");
+}
+
+#[test]
 fn a_state_is_restored_whole_and_a_dry_run_writes_nothing() {
     let place = with_a_tree();
     let dry = place.run(&["restore-files", "t@v1", "out", "--dry-run", "--glob", "*.txt"]).succeeds().out;

@@ -88,6 +88,7 @@ static ALL: &[Entry] = &[
     entry::<trees::Read>(),
     entry::<crate::tree::DiffTrees>(),
     entry::<crate::tree::GrepTree>(),
+    entry::<crate::tree::AskCode>(),
     entry::<trees::Snapshots>(),
     entry::<trees::Check>(),
     entry::<crate::tree::PutFiles>(),
@@ -248,6 +249,11 @@ mod tests {
                 let request = GrepRequest { patterns: vec!["b".into()], ..GrepRequest::default() };
                 let (at, below) = (TreeAt::now("a"), String::new());
                 encoded(&GrepTree { at, below, request, history: false, cursor: None, bytes_max: 1_000 })
+            }
+            "trees.code" => {
+                let question = crate::tree::CodeQuestion::Definitions("b".into());
+                let (at, below) = (TreeAt::now("a"), String::new());
+                encoded(&crate::tree::AskCode { at, below, question, limit: 10 })
             }
             "trees.snapshots" => encoded(&trees::Snapshots(id())),
             "trees.check" => encoded(&trees::Check { hash: true }),

@@ -6,10 +6,11 @@ use crate::Result;
 use crate::call::Outcome;
 use crate::codec::Bytes;
 use crate::database::Database;
-use crate::ops::{Op, Repeat, Scope, View, on};
+use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
-    self, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, PutFiles, PutReport, Retention, TreeAt, TreeChange,
-    TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
+    self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, PutFiles,
+    PutReport, Retention, Step, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot,
+    Trees,
 };
 
 /// The names of all trees.
@@ -123,6 +124,32 @@ impl Op for GrepTree {
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.at_once(|rows| tree::grep(rows, &self))
+    }
+}
+
+impl Op for AskCode {
+    type On = on::Trees;
+    type Answer = CodeAnswer;
+    const NAME: &'static str = "trees.code";
+
+    /// What is found about contents is kept with them, also when a reader asks: it is derived, and nothing that is read
+    /// changes by it. A snapshot keeps nothing, and finds it again for each question.
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        let mut loose = Loose::new();
+        loop {
+            let (mut sources, more) = match view.at_once(|rows| tree::step(rows, &self, &loose))? {
+                Step::Answered(answer) => return Ok(*answer),
+                Step::Missing { sources, more } => (sources, more),
+            };
+            if let Keys::Live(keyspace) = view.keys()? {
+                sources = Trees::of(keyspace)?.keep_code(sources)?;
+                if more > 0 && sources.is_empty() {
+                    let files = CodeFiles { pending: more, ..CodeFiles::default() };
+                    return Ok(CodeAnswer { files, ..CodeAnswer::default() });
+                }
+            }
+            view.at_once(|rows| tree::find_loose(rows, sources, &mut loose))?;
+        }
     }
 }
 

@@ -140,6 +140,7 @@ impl Draft<'_> {
             return self.put(key, &Content { refs: content.refs - 1, ..content });
         }
         self.delete(key);
+        self.forget_code(id)?;
         self.totals.contents = self.totals.contents.saturating_sub(1);
         self.totals.content_bytes = self.totals.content_bytes.saturating_sub(content.bytes);
         match content.place {

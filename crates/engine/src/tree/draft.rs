@@ -59,6 +59,11 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
+    /// A row that is spelt already.
+    pub fn put_spelt(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.rows.insert(key, Some(value));
+    }
+
     /// A row whose key says everything.
     pub fn put_mark(&mut self, key: Vec<u8>) {
         self.rows.insert(key, Some(Vec::new()));

@@ -12,6 +12,12 @@
 //! | 0x07 BLAKE3 | a chunk that contents of several chunks share |
 //! | 0x08 | what all trees count |
 //! | 0x09 upload part | chunks of a content that is still arriving |
+//! | 0x09 (255)×8 1 BLAKE3 language | which names a content has, as source code |
+//! | 0x09 (255)×8 2 BLAKE3 language part | what is known of it |
+//!
+//! The last two are derived, and spelt as uploads without chunks under a number that no upload reaches: an earlier program
+//! takes them for what uploads have left, and removes them before it does anything else with trees. So they never outlive
+//! their content there.
 //!
 //! Numbers are big endian, 8 bytes. Names and paths have no byte 0. The bytes of chunks lie in the table `blobs`.
 
@@ -26,6 +32,8 @@ const PARTS: u8 = 6;
 const CHUNK: u8 = 7;
 const TOTALS: u8 = 8;
 const UPLOAD: u8 = 9;
+const NAMES: u8 = 1;
+const FACTS: u8 = 2;
 /// Ends a name or a path.
 const END: u8 = 0;
 
@@ -176,6 +184,36 @@ pub fn upload_parts(upload: u64) -> Vec<u8> {
 /// What the keys of all uploads begin with.
 pub fn uploads() -> Vec<u8> {
     vec![UPLOAD]
+}
+
+/// What the keys of all that is known of source code begin with.
+pub fn code() -> Vec<u8> {
+    upload_parts(u64::MAX)
+}
+
+/// The key of the names of a content in a language.
+pub fn code_names(id: &ContentId, language: u8) -> Vec<u8> {
+    [&code_of(NAMES, id)[..], &[language]].concat()
+}
+
+/// The key of a part of what is known of a content in a language.
+pub fn code_facts(id: &ContentId, language: u8, part: u32) -> Vec<u8> {
+    [&code_of(FACTS, id)[..], &[language], &part.to_be_bytes()].concat()
+}
+
+/// What the keys of the names and of the facts of a content begin with.
+pub fn code_below(id: &ContentId) -> [Vec<u8>; 2] {
+    [code_of(NAMES, id), code_of(FACTS, id)]
+}
+
+/// The content of a key below [`code`].
+pub fn code_content(key: &[u8]) -> Option<ContentId> {
+    let rest = key.strip_prefix(&code()[..])?;
+    Some(ContentId(rest.get(1..33)?.try_into().ok()?))
+}
+
+fn code_of(tag: u8, id: &ContentId) -> Vec<u8> {
+    [&code()[..], &[tag], &id.0[..]].concat()
 }
 
 fn id_of(tag: u8, key: &[u8]) -> Option<ContentId> {

@@ -10,6 +10,7 @@
 //! **Invariant:** in every batch a content has as many references as versions have it, and goes with the last.
 
 mod change;
+mod code;
 mod content;
 mod diff;
 mod draft;
@@ -28,10 +29,16 @@ mod value;
 use std::sync::Arc;
 
 pub use change::TreeErased;
+pub use code::{
+    AskCode, CODE_DEPTH_MAX, CODE_LIMIT_MAX, CodeAnswer, CodeCounts, CodeDefinition, CodeFiles, CodeImport,
+    CodeQuestion, CodeReached, CodeSite, CodeTarget,
+};
+pub(crate) use code::{Loose, Step, find_loose, step};
 pub(crate) use diff::diff;
 pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
 pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepPage, GrepTree};
+pub use nuthatch_code::{Class as CodeClass, Kind as CodeKind, Language as CodeLanguage, Use as CodeUse};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
 pub use path::{PATH_BYTES_MAX, check_path, check_tree, lies_at};
 pub use put::{PUT_BYTES_MAX, PUT_PATHS_MAX, PutFile, PutFiles, PutReport, PutWhat};

@@ -183,6 +183,12 @@ pub(crate) fn check(rows: &dyn Rows, reader: &dyn Reader, shard: Shard, hash: bo
         }
         Ok(())
     })?;
+    let known = |id: ContentId| counted.versions_of.contains_key(&id);
+    shelf.each(&key::code(), |row, _: Vec<Piece>| {
+        let id = key::code_content(row).filter(|id| !known(*id));
+        findings.extend(id.map(|id| format!("facts of source code are kept of content {id}, which no version has")));
+        Ok(())
+    })?;
     let (from, to) = (shard.prefix(), shard.end());
     reader.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |row, _| {
         let number = Shard::suffix(row).try_into().map(u64::from_be_bytes);
@@ -302,6 +308,10 @@ fn mend_contents(shelf: &Shelf<'_>, counted: &Counted, mending: &mut Mending<'_>
                 mending.delete(row.to_vec())
             }
         }
+    })?;
+    shelf.each(&key::code(), |row, _: Vec<Piece>| match key::code_content(row) {
+        Some(id) if counted.whole.contains_key(&id) && counted.versions_of.contains_key(&id) => Ok(()),
+        _ => mending.delete(row.to_vec()),
     })?;
     let mut known = BTreeSet::new();
     shelf.each(&key::chunks(), |row, chunk: Chunk| {

@@ -170,10 +170,13 @@ impl Trees {
 
 /// Removes what uploads of a process that has ended left behind.
 pub(crate) fn remove_left(space: &Space, prefix: Vec<u8>) -> Result<()> {
+    // What is known of source code lies behind all uploads, and stays.
+    let to = std::ops::Bound::Excluded(key::code());
+    let scan = KeyScan { limit: 16, to, ..KeyScan::prefix(prefix) };
     loop {
         let ((), position) = draft::change(space, &Call::default(), |draft| {
             let rows = Live { space, reader: draft.reader };
-            for (row, stored) in rows.page(&KeyScan { limit: 16, ..KeyScan::prefix(prefix.clone()) })?.entries {
+            for (row, stored) in rows.page(&scan)?.entries {
                 let pieces: Vec<Piece> = decode(&stored).map_err(|_| lacking())?;
                 pieces.iter().try_for_each(|piece| draft.release_chunk(piece))?;
                 draft.delete(row);

@@ -1,6 +1,7 @@
 //! Which syntax nodes of each language are definitions, and what they are called.
 
-use tree_sitter::{Language, Node};
+use nuthatch_code::Language;
+use tree_sitter::Node;
 
 pub(crate) struct Grammar {
     pub(crate) language: Language,
@@ -19,17 +20,14 @@ pub(crate) struct Definition<'tree> {
 }
 
 pub(crate) fn of(lang: &str) -> Option<Grammar> {
-    let (language, rules): (Language, _) = match lang {
-        "rust" => (tree_sitter_rust::LANGUAGE.into(), RUST),
-        "python" => (tree_sitter_python::LANGUAGE.into(), PYTHON),
-        "javascript" => (tree_sitter_javascript::LANGUAGE.into(), SCRIPT),
-        "typescript" => (tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(), SCRIPT),
-        "tsx" => (tree_sitter_typescript::LANGUAGE_TSX.into(), SCRIPT),
-        "go" => (tree_sitter_go::LANGUAGE.into(), GO),
-        "java" => (tree_sitter_java::LANGUAGE.into(), JAVA),
-        "c" => (tree_sitter_c::LANGUAGE.into(), C),
-        "cpp" => (tree_sitter_cpp::LANGUAGE.into(), C),
-        _ => return None,
+    let language = Language::of_name(lang)?;
+    let rules = match language {
+        Language::Rust => RUST,
+        Language::Python => PYTHON,
+        Language::JavaScript | Language::TypeScript | Language::Tsx => SCRIPT,
+        Language::Go => GO,
+        Language::Java => JAVA,
+        Language::C | Language::Cpp => C,
     };
     Some(Grammar { language, rules })
 }

@@ -28,6 +28,7 @@ mod snapshots;
 pub mod stats;
 mod tenants;
 mod transactions;
+mod tree_code;
 mod tree_entries;
 mod tree_files;
 mod tree_grep;
@@ -61,6 +62,7 @@ pub fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(trees::routes())
         .merge(tree_files::routes())
         .merge(tree_grep::routes())
+        .merge(tree_code::routes())
         .merge(caches::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())

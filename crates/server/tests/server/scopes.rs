@@ -86,6 +86,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "/v1/trees", "trees.names"),
     ("GET", "/v1/trees/{tree}", "trees.info"),
     ("DELETE", "/v1/trees/{tree}", "trees.drop"),
+    ("GET", "/v1/trees/{tree}/code/{question}", "trees.code"),
     ("POST", "/v1/trees/{tree}/diff", "trees.diff"),
     ("GET", "/v1/trees/{tree}/entries", "trees.list"),
     ("GET", "/v1/trees/{tree}/files/{path}", "trees.read"),

@@ -82,6 +82,18 @@ class TreeReads(Named):
         report = said["data"]
         return output, report["searched"], [(cut["path"], cut["why"]) for cut in report["cut"]], report["cursor"]
 
+    def code(self, question: str) -> dict[str, Any]:
+        asked = json.loads(question)
+        ((kind, value),) = asked.pop("question").items()
+        of = {"outline": ("path",), "imports": ("path",), "impact": ("name", "depth"), "map": ("tokens",)}.get(
+            kind, ("name",)
+        )
+        asked.update(zip(of, value if isinstance(value, list) else [value], strict=True))
+        # The first question about a tree reads its files, and that may take minutes.
+        place = self._place("code", kind, **asked)
+        found: dict[str, Any] = self._caller.ask("GET", place, None, is_read=True, is_long=True).json()
+        return found
+
     def add_folder(self, arguments: _core.AddFolderArguments) -> dict[str, Any]:
         not_over_http("storing a folder", "the server does not see it; send its files with put_many")
 
