@@ -50,5 +50,5 @@ fn open(folder: &Path) -> Result<TextIndex, TextError> {
 }
 
 fn answers(index: &TextIndex) -> Result<Vec<Vec<TextHit>>, TextError> {
-    QUERIES.iter().map(|query| index.search(query, 10, RowFilter::All, None)).collect()
+    QUERIES.iter().map(|query| index.search(*query, 10, RowFilter::All, None)).collect()
 }
