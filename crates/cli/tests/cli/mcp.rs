@@ -73,7 +73,7 @@ impl Host {
 fn a_host_finds_what_was_added_and_what_it_remembers_stays() {
     let place = Place::with_documents();
     let mut host = Host::start(&place, &[]);
-    assert_eq!(host.tools(), ["search", "get", "grep", "list", "remember", "forget", "add_files"]);
+    assert_eq!(host.tools(), ["search", "get", "grep", "code", "list", "remember", "forget", "add_files"]);
     let found = host.call("search", json!({"query": "osprey"}));
     let source = place.path().join("alpha.md");
     assert!(found["hits"][0]["source"].as_str().unwrap().starts_with(source.to_str().unwrap()), "{found}");
@@ -108,7 +108,7 @@ fn several_hosts_and_commands_share_a_folder() {
 fn a_host_that_may_only_read_is_given_no_tool_that_writes() {
     let place = Place::with_documents();
     let mut host = Host::start(&place, &["--read-only"]);
-    assert_eq!(host.tools(), ["search", "get", "grep", "list"]);
+    assert_eq!(host.tools(), ["search", "get", "grep", "code", "list"]);
     host.call("search", json!({"query": "osprey"}));
     assert_eq!(host.leave().0, Some(0));
     let empty = Place::new();

@@ -4,6 +4,7 @@
 //! the host.
 
 mod add_files;
+mod code;
 mod cursor;
 mod forget;
 mod get;
@@ -44,11 +45,12 @@ enum Offered {
     WithFolders,
 }
 
-static ALL: LazyLock<[(Offered, Tool); 7]> = LazyLock::new(|| {
+static ALL: LazyLock<[(Offered, Tool); 8]> = LazyLock::new(|| {
     [
         (Offered::Always, search::tool()),
         (Offered::Always, get::tool()),
         (Offered::Always, grep::tool()),
+        (Offered::Always, code::tool()),
         (Offered::Always, list::tool()),
         (Offered::ToWriters, remember::tool()),
         (Offered::ToWriters, forget::tool()),
@@ -78,6 +80,7 @@ pub async fn call<A: Access>(
         search::NAME => answer(search::call(parsed(arguments), access, settings, call_context).await),
         get::NAME => answer(get::call(parsed(arguments), access, settings).await),
         grep::NAME => answer(grep::call(parsed(arguments), access).await),
+        code::NAME => answer(code::call(parsed(arguments), access).await),
         list::NAME => answer(list::call(parsed(arguments), access, settings).await),
         remember::NAME => answer(remember::call(parsed(arguments), access, settings).await),
         forget::NAME => answer(forget::call(parsed(arguments), access, settings).await),
@@ -147,6 +150,7 @@ mod tests {
             (search::NAME, "records.search"),
             (get::NAME, "records.get"),
             (grep::NAME, "trees.grep"),
+            (code::NAME, "trees.code"),
             (list::NAME, "files.list"),
             (remember::NAME, "records.upsert"),
             (forget::NAME, "files.remove"),

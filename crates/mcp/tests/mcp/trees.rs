@@ -138,3 +138,25 @@ fn list_tells_of_trees_their_files_versions_snapshots_and_changes() {
     assert!(host.tool_refuses("list", json!({"tree": "code", "what": "changes"})).contains("since"));
     assert!(host.tool_refuses("list", json!({"what": "snapshots", "collection": "notes"})).contains("notes"));
 }
+
+#[test]
+fn code_tells_where_names_are_defined_and_called_and_how_sure_that_is() {
+    let mut host = with_a_tree();
+    let defined = host.call("code", json!({"ask": "definitions", "name": "one"}));
+    assert_eq!(defined["lines"].as_array().unwrap().len(), 1, "{defined}");
+    assert!(defined["lines"][0].as_str().unwrap().starts_with("src/a.rs:1 function one"), "{defined}");
+    let (callers, text) = host.call_with_text("code", json!({"ask": "callers", "name": "one", "tree": "code"}));
+    assert!(callers["lines"][0].as_str().unwrap().contains("in three"), "{callers}");
+    assert!(text.contains("certain"), "{text}");
+    let then = host.call("code", json!({"ask": "callers", "name": "one", "as_of": "v1"}));
+    assert!(then["lines"][0].as_str().unwrap().contains("in two"), "{then}");
+    let outline = host.call("code", json!({"ask": "outline", "name": "src/a.rs"}));
+    assert_eq!(outline["lines"].as_array().unwrap().len(), 2);
+    let (_, map) = host.call_with_text("code", json!({"ask": "map"}));
+    assert!(map.contains("outline"), "{map}");
+    store(&host, &[("src/b.rs", "use crate::a::one;\nfn four() { one() }\n")]);
+    let map = host.call("code", json!({"ask": "map"}));
+    assert!(map["lines"][0].as_str().unwrap().contains("one"), "{map}");
+    assert!(host.tool_refuses("code", json!({"ask": "callers"})).contains("name"));
+    assert!(host.tool_refuses("code", json!({"ask": "impact", "name": "one", "depth": 99})).contains("depth"));
+}

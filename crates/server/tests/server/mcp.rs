@@ -58,7 +58,7 @@ fn a_model_remembers_finds_reads_and_forgets() {
     assert_eq!(answered.is(200)["result"]["serverInfo"]["name"], "nuthatch");
     assert_eq!(
         tools(&client),
-        ["search", "get", "grep", "list", "remember", "forget"],
+        ["search", "get", "grep", "code", "list", "remember", "forget"],
         "no tool reads the server's files"
     );
 
@@ -294,7 +294,7 @@ fn a_key_says_whose_memory_it_is_and_what_may_be_done() {
     post(&place.client(), &[], "tools/list", json!({})).fails(401, "unauthenticated");
     post(&place.client().with_key("nuthatch_1_2"), &[], "tools/list", json!({})).fails(401, "unauthenticated");
 
-    assert_eq!(tools(&reader), ["search", "get", "grep", "list"]);
+    assert_eq!(tools(&reader), ["search", "get", "grep", "code", "list"]);
     call(&writer, "remember", json!({"text": "The heron is ours."}));
     call(&acme, "remember", json!({"text": "The heron is theirs."}));
     for (client, text) in [(&reader, "The heron is ours."), (&acme, "The heron is theirs.")] {
