@@ -5,8 +5,7 @@ use nuthatch_link::{FieldChange, RecordChange};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::remote::json;
-use crate::value::payload_from_python;
+use crate::value::{json, payload_from_python};
 
 /// Values to set, to add and to remove, each a dict by path, and paths to unset.
 #[derive(FromPyObject)]

@@ -9,13 +9,13 @@ use nuthatch_link::{KeyScan, KvOp, Record, StoredRecord, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use serde::Serialize;
 
-use crate::error::{engine, invalid};
+use crate::error::engine;
 use crate::keyspace::{self, ScanArguments, time_to_live};
 use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::Query;
 use crate::searching_many::each;
+use crate::value::json;
 
 /// A quarter of the size of numbers.
 const BASE64: VectorFormat = VectorFormat::Base64;
@@ -32,11 +32,6 @@ fn body<'py>(py: Python<'py>, asked: dialect::Search, timeout_seconds: Option<f6
         ..asked
     };
     json(py, &body)
-}
-
-pub fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<'py, PyBytes>> {
-    let written = py.detach(|| serde_json::to_vec(body));
-    Ok(PyBytes::new(py, &written.map_err(|error| invalid(py, error.to_string()))?))
 }
 
 /// Records as a JSON array.

@@ -6,7 +6,8 @@ use nuthatch_link::{Payload, Value, format_datetime};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use serde::Serialize;
 
 use crate::error::invalid;
 
@@ -36,6 +37,12 @@ impl fmt::Display for ValuePath<'_> {
             (Step::Item(at), _) => write!(out, "[{at}]"),
         }
     }
+}
+
+/// Bytes of JSON.
+pub fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<'py, PyBytes>> {
+    let written = py.detach(|| serde_json::to_vec(body));
+    Ok(PyBytes::new(py, &written.map_err(|error| invalid(py, error.to_string()))?))
 }
 
 /// A dict as a payload. `record` names the record in messages.
