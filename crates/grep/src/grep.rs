@@ -185,14 +185,17 @@ impl Grep {
         if printed.is_empty() {
             return;
         }
-        if self.printed
-            && let Some(separator) = self.printer.separator(&self.request)
-        {
-            out.extend_from_slice(separator);
-            out.extend_from_slice(self.searcher.line_terminator().as_bytes());
+        if let Some(separator) = self.separator() {
+            out.extend_from_slice(&separator);
         }
         self.printed = true;
         out.extend_from_slice(printed);
+    }
+
+    /// What comes before the print of the next content.
+    fn separator(&self) -> Option<Vec<u8>> {
+        let separator = self.printer.separator(&self.request).filter(|_| self.printed)?;
+        Some([separator, self.searcher.line_terminator().as_bytes()].concat())
     }
 
     /// Searches one content apart from all others; [`join`](Self::join) puts the pieces together. It leaves out the first `from`
@@ -250,7 +253,8 @@ impl Grep {
     /// The content could not be searched. What was printed of it until then stays.
     pub fn search(&mut self, path: &str, content: &[u8], out: &mut Vec<u8>) -> Result<Found, GrepError> {
         let mut printed = Vec::new();
-        let room = self.output_bytes_max.saturating_sub(out.len());
+        let before = out.len() + self.separator().map_or(0, |separator| separator.len());
+        let room = self.output_bytes_max.saturating_sub(before);
         let all = std::mem::replace(&mut self.output_bytes_max, room);
         let found = self.search_content(path, Content::Slice::<&[u8]>(content), &mut printed);
         self.output_bytes_max = all;

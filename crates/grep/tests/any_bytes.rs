@@ -155,3 +155,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_stands_between_contents_counts_among_the_bytes() {
+    let request = Request { patterns: vec!["a".into()], before_context: 1, with_filename: true, ..Request::default() };
+    let print = |limit: usize| {
+        let mut grep = Grep::new(&request).unwrap();
+        grep.set_output_bytes_max(limit);
+        let mut out = Vec::new();
+        let truncated = [b"a\n", b"a\n"].map(|content| grep.search("a/b", content, &mut out).unwrap().truncated);
+        (String::from_utf8(out).unwrap(), truncated)
+    };
+    let whole = "a/b:a\n--\na/b:a\n";
+    assert_eq!(print(whole.len()), (whole.to_string(), [false, false]));
+    for limit in 7..whole.len() {
+        let (out, truncated) = print(limit);
+        assert!(out.len() <= limit && whole.starts_with(&out) && truncated == [false, true], "{limit}: {out:?}");
+    }
+}
