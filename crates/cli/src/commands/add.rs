@@ -223,6 +223,11 @@ impl Add {
     fn store(&self, database: &Database, name: &str, cancel: &AtomicBool) -> Result<Stored, Failure> {
         let tree = database.tree(name)?.with_durability(self.source.durability.durability);
         let added = self.source.store(&tree, database.folder(), self.keep_missing, cancel)?;
+        if added.added + added.changed + added.unchanged == 0 && !added.cancelled {
+            output::warning(
+                "no files were found; .gitignore, .ignore and hidden names are left out without --no-ignore and --hidden",
+            );
+        }
         let snapshot = match &self.snapshot {
             Some(snapshot) if !added.cancelled => Some(tree.name_snapshot(snapshot)?),
             _ => None,

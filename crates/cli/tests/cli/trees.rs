@@ -53,6 +53,17 @@ fn a_folder_is_stored_with_its_history_and_found_again() {
 }
 
 #[test]
+fn a_folder_that_is_ignored_as_a_whole_says_so() {
+    let place = Place::new();
+    place.write("notes/.gitignore", "/*\n");
+    place.write("notes/a.md", "# A\n");
+    let refused = place.run(&["add", "notes", "--tree", "t", "--snapshot", "v1", "--no-passages"]).ends(3);
+    assert!(refused.err.contains("--no-ignore") && refused.err.contains("no tree"), "{}", refused.err);
+    let added = place.run(&["add", "notes", "--tree", "t", "--no-passages", "--no-ignore"]).succeeds();
+    assert!(added.out.contains("1 added") && !added.err.contains("--no-ignore"), "{} {}", added.out, added.err);
+}
+
+#[test]
 fn bytes_that_are_no_text_come_out_as_they_went_in() {
     let place = Place::new();
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).chain(*b"\x1b[31mred\x1b[0m").collect();
