@@ -89,6 +89,24 @@ fn a_search_with_phrases_finds_the_records_that_have_them_and_no_others() {
 }
 
 #[test]
+fn a_phrase_with_an_identifier_is_found_in_prose_and_in_source_code() {
+    let db = Database::in_memory(quiet()).unwrap();
+    let notes = db.collection("notes", no_embedder()).unwrap();
+    let text = "It calls read_at twice.";
+    let mut code = Record::new("code").text(text);
+    code.code = true;
+    notes.upsert(vec![Record::new("prose").text(text), code, Record::new("other").text("It reads twice.")]).unwrap();
+    for note in ["fresh", "sealed"] {
+        let mut search = Search::text("twice");
+        search.refine.phrases = vec!["calls read_at".into()];
+        let mut ids: Vec<String> = notes.search(&search).unwrap().hits.into_iter().map(|hit| hit.id).collect();
+        ids.sort();
+        assert_eq!(ids, ["code", "prose"], "{note}");
+        notes.wait_until_indexed(None).unwrap();
+    }
+}
+
+#[test]
 fn phrases_that_cannot_be_meant_are_refused() {
     let db = Database::in_memory(quiet()).unwrap();
     let notes = db.collection("notes", no_embedder()).unwrap();

@@ -6,7 +6,6 @@
 //! **Invariant:** a phrase restricts the records before they are ranked, as a filter does, so it never shortens an answer.
 
 use nuthatch_store::Table;
-use nuthatch_text::RowFilter;
 use roaring::RoaringTreemap;
 
 use crate::collection::ranking::{Filtered, Trouble};
@@ -114,8 +113,9 @@ impl Core {
     ) -> std::result::Result<Option<RoaringTreemap>, Trouble> {
         let state = place.state.read();
         let Some(index) = state.text_view() else { return Ok(None) };
-        let allowed = if state.gone.is_empty() { RowFilter::All } else { RowFilter::Except(&state.gone) };
-        let found = index.rows_with_all(&phrases.join(" "), allowed, Some(&state.text_memtable));
+        // An identifier's parts: its whole is a word of source code alone.
+        let words = phrases.join(" ").replace('_', " ");
+        let found = index.rows_with_all(&words, state.rows_there(), Some(&state.text_memtable));
         found.map_err(Trouble::text)
     }
 }

@@ -132,8 +132,7 @@ impl Core {
         };
         let rows = match &pass.allowed {
             Some(allowed) => RowFilter::Only { allowed },
-            None if state.gone.is_empty() => RowFilter::All,
-            None => RowFilter::Except(&state.gone),
+            None => state.rows_there(),
         };
         let found = index.search(text, pass.depth, rows, Some(&state.text_memtable)).map_err(Trouble::text)?;
         let plan = TextPlan {

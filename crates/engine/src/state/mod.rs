@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
-use nuthatch_text::{RowWords, TextIndex, TextMemtable, TextView};
+use nuthatch_text::{RowFilter, RowWords, TextIndex, TextMemtable, TextView};
 use nuthatch_vector::MemtableSearch;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -214,6 +214,11 @@ impl State {
         if !in_text_memtable || row <= self.committing_upto {
             self.gone.insert(row);
         }
+    }
+
+    /// What the text index may answer with: all of its rows but those that are gone.
+    pub fn rows_there(&self) -> RowFilter<'_> {
+        if self.gone.is_empty() { RowFilter::All } else { RowFilter::Except(&self.gone) }
     }
 
     /// A row whose text the index does not hold yet.
