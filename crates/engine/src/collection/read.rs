@@ -9,8 +9,7 @@ use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, ReadSource};
 use crate::descriptor::field::{Field, FieldVectors, Fields};
 use crate::descriptor::meta::{self, COUNTERS, Counters};
-use crate::record::NamedVectors;
-use crate::record::{Row, RowParts, StoredRecord};
+use crate::record::{NamedVectors, RowParts, StoredRecord};
 use crate::runtime::{Reservation, in_memory, in_the_end};
 use crate::state::batch_sizing::BatchSizing;
 
@@ -42,22 +41,9 @@ impl Collection {
     pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<(String, u64)>> {
         self.core.check_open()?;
         let filter = nuthatch_filter::parse(filter)?;
-        let store = self.core.shared.store()?;
         let rows: Vec<u64> = self.core.rows_matching(self.core.live(), &filter)?.iter().take(most).collect();
         let mut found = Vec::with_capacity(rows.len());
-        let (mut batch_sizing, mut rest) = (BatchSizing::default(), &rows[..]);
-        while !rest.is_empty() {
-            let (rows, after) = rest.split_at(batch_sizing.rows().min(rest.len()));
-            rest = after;
-            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
-            let records = store.multi_get(Table::Records, &keys)?;
-            batch_sizing.learn(records.iter().flatten().map(Vec::len).sum());
-            for (row, stored) in rows.iter().zip(records) {
-                if let Some(stored) = stored {
-                    found.push((Row::decode(&stored)?.id, *row));
-                }
-            }
-        }
+        self.core.each_id(&rows, &mut |row, id, _| found.push((id.to_owned(), row)))?;
         Ok(found)
     }
 }
@@ -66,6 +52,25 @@ impl Collection {
 type Show<'s> = dyn FnMut(usize, Option<(RowParts<'_>, FieldVectors)>) -> Result<()> + 's;
 
 impl Core {
+    /// Shows the rows that are there with their ids and the bytes of their records, in bounded memory.
+    pub(super) fn each_id(&self, rows: &[u64], show: &mut dyn FnMut(u64, &str, usize)) -> Result<()> {
+        let store = self.shared.store()?;
+        let (mut batch_sizing, mut rest) = (BatchSizing::default(), rows);
+        while !rest.is_empty() {
+            let (rows, after) = rest.split_at(batch_sizing.rows().min(rest.len()));
+            rest = after;
+            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
+            let records = store.multi_get(Table::Records, &keys)?;
+            batch_sizing.learn(records.iter().flatten().map(Vec::len).sum());
+            for (row, stored) in rows.iter().zip(records) {
+                if let Some(stored) = stored {
+                    show(*row, RowParts::decode(&stored)?.id, stored.len());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// How many records there are.
     pub(crate) fn count(&self, place: ReadSource<'_>) -> Result<u64> {
         match std::ptr::eq(place.state, &self.state) {

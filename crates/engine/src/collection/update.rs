@@ -18,6 +18,7 @@ use crate::collection::write::{BATCH_BYTES_MAX, row_from};
 use crate::collection::{Collection, Core, WriteSet, record_bytes};
 use crate::descriptor::field::UNNAMED;
 use crate::record::{Record, Row, shortened};
+use crate::state::batch_sizing::BatchSizing;
 use crate::{Error, ErrorKind, Result};
 
 /// Times that records are read again because others wrote them meanwhile.
@@ -117,17 +118,17 @@ impl Collection {
 impl Core {
     /// The ids of rows, in lots of bounded bytes.
     fn lots(&self, rows: &[u64]) -> Result<Vec<Vec<String>>> {
-        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
         let vector_bytes = self.fields().components_bytes();
-        let (mut lots, mut bytes) = (vec![Vec::new()], 0);
-        for stored in self.shared.store()?.multi_get(Table::Records, &keys)?.into_iter().flatten() {
+        let (mut lots, mut lot, mut bytes) = (Vec::new(), Vec::new(), 0);
+        self.each_id(rows, &mut |_, id, record_bytes| {
             if bytes > LOT_BYTES {
-                lots.push(Vec::new());
+                lots.push(std::mem::take(&mut lot));
                 bytes = 0;
             }
-            bytes += stored.len() + vector_bytes;
-            lots.last_mut().expect("one is always there").push(Row::decode(&stored)?.id);
-        }
+            bytes += record_bytes + vector_bytes;
+            lot.push(id.to_owned());
+        })?;
+        lots.push(lot);
         Ok(lots)
     }
 
@@ -139,8 +140,11 @@ impl Core {
         };
         let mut bytes = 0;
         for RecordChange { ids, change } in changes {
-            for ids in ids.chunks(LOT_ROWS) {
-                self.change_some(ids, change, filter, &mut changed, &mut bytes)?;
+            let (mut batch_sizing, mut rest) = (BatchSizing::default(), &ids[..]);
+            while !rest.is_empty() {
+                let (ids, after) = rest.split_at(batch_sizing.rows().min(rest.len()));
+                rest = after;
+                batch_sizing.learn(self.change_some(ids, change, filter, &mut changed, &mut bytes)?);
             }
         }
         let pending = &self.writer.lock().pending;
@@ -153,6 +157,7 @@ impl Core {
         Ok(changed)
     }
 
+    /// Gives the bytes of the records that it read.
     fn change_some(
         &self,
         ids: &[String],
@@ -160,19 +165,20 @@ impl Core {
         filter: Option<&Filter>,
         changed: &mut Changed,
         bytes: &mut usize,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let store = self.shared.store()?;
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_bytes())).collect();
         let rows = store.multi_get(Table::Ids, &keys)?;
         let rows: Vec<u64> = rows.into_iter().filter_map(|row| row_from(row?.as_slice())).collect();
         let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
         let fields = self.fields();
-        let mut wanted = Vec::new();
+        let (mut wanted, mut read) = (Vec::new(), 0);
         for (row, stored) in rows.into_iter().zip(store.multi_get(Table::Records, &keys)?) {
             let Some(stored) = stored else {
                 changed.moved = true;
-                return Ok(());
+                return Ok(read);
             };
+            read += stored.len();
             let stored = Row::decode(&stored)?;
             let mut payload = stored.payload()?;
             if filter.is_some_and(|filter| !filter.matches(&payload)) {
@@ -203,6 +209,6 @@ impl Core {
             );
             return Err(Error::new(ErrorKind::Exhausted, message));
         }
-        Ok(())
+        Ok(read)
     }
 }
