@@ -8,6 +8,7 @@ use nuthatch_embed::EmbedError;
 use nuthatch_extract::ExtractError;
 use nuthatch_filter::FilterError;
 use nuthatch_segment::SegmentError;
+use nuthatch_sparse::SparseError;
 use nuthatch_store::StoreError;
 use nuthatch_text::TextError;
 use nuthatch_vector::VectorError;
@@ -233,6 +234,21 @@ impl From<VectorError> for Error {
             VectorError::Segment(error) => error.into(),
             VectorError::Stopped => Self::new(ErrorKind::Unavailable, error.to_string()),
             other => Self::invalid(other.to_string()),
+        }
+    }
+}
+
+impl From<SparseError> for Error {
+    fn from(error: SparseError) -> Self {
+        match error {
+            SparseError::File(error) => error.into(),
+            SparseError::Stopped => VectorError::Stopped.into(),
+            SparseError::Io(error) => Self::new(ErrorKind::Internal, error.to_string()),
+            SparseError::Stored => Self::internal(error.to_string()),
+            SparseError::Lengths { .. }
+            | SparseError::TooMany(_)
+            | SparseError::Twice(_)
+            | SparseError::Weight { .. } => Self::invalid(error.to_string()),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// The newest version of the data folder's layout that this program writes and reads. A folder has the oldest that can say what is
 /// in it, so that earlier programs open whatever they understand.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 /// The oldest layout that this program opens.
 pub const FORMAT_OLDEST_READABLE: u32 = 1;
 
@@ -18,6 +18,8 @@ pub const FORMAT_OLDEST_READABLE: u32 = 1;
 const FORMAT_PLAIN: u32 = 1;
 /// What a folder has from its first named vector field on.
 pub const FORMAT_OF_FIELDS: u32 = 2;
+/// What a folder has from its first field of sparse or token vectors on: an earlier program would take their bytes for dense ones.
+pub const FORMAT_OF_FIELD_KINDS: u32 = 6;
 /// What a folder has from its first tenant besides the default one on: an earlier program would take their indexes for leftovers.
 pub const FORMAT_OF_TENANTS: u32 = 2;
 /// What a folder has from its first graph on: an earlier program would take it for a keyspace.

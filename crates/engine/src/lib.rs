@@ -42,6 +42,7 @@ pub mod tenant;
 pub mod transaction;
 pub mod transfer;
 pub mod tree;
+mod vector_value;
 pub mod wording;
 
 pub use backup::{
@@ -56,13 +57,14 @@ pub use cache::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion, Hit, Include, Leg,
-    Legs, Mode, Page, Passing, PassingVector, Pending, PendingWrite, RecordChange, Refine, Scan, Search, Upserted,
-    VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
+    Legs, Mode, Page, Passing, PassingVector, Pending, PendingWrite, RecordChange, Refine, Rerank, Scan, Search,
+    Upserted, VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
     RepairOutcome, Stats, WrittenFile,
 };
+pub use descriptor::field::FieldKind;
 pub use durability::Durability;
 pub use embedder::EmbedderChoice;
 pub use error::{Error, ErrorKind, Result};
@@ -80,6 +82,7 @@ pub use nuthatch_filter::{
     FieldChange, Payload, Scalar, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json,
     payload_to_json, payload_with_datetimes,
 };
+pub use nuthatch_sparse::{SparseVector, TERMS_MAX};
 pub use nuthatch_store::Damage;
 pub use nuthatch_text::{TextQuery, snippet as text_snippet};
 pub use nuthatch_vector::{Accuracy, Element, Metric};
@@ -93,3 +96,4 @@ pub use transaction::WriteBatch;
 pub use transfer::{
     EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, TransferProgress,
 };
+pub use vector_value::{TOKENS_MAX, TokenVectors, VectorValue};

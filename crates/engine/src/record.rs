@@ -6,6 +6,7 @@ use nuthatch_filter::Payload;
 use nuthatch_store::Shard;
 use serde::{Deserialize, Serialize};
 
+use crate::vector_value::VectorValue;
 use crate::{Error, Result};
 
 /// Longest id in bytes.
@@ -13,8 +14,8 @@ pub const ID_BYTES_MAX: usize = 1024;
 /// Longest text of one record in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Vectors by the name of their field.
-pub type NamedVectors = BTreeMap<String, Vec<f32>>;
+/// Values of vector fields by the name of the field.
+pub type NamedVectors = BTreeMap<String, VectorValue>;
 
 /// What a caller gives to [`crate::Collection::upsert`]. At least one of text, vector and payload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,8 +56,8 @@ impl Record {
     }
 
     /// Its vector of a named field.
-    pub fn named_vector(mut self, field: impl Into<String>, vector: Vec<f32>) -> Self {
-        self.vectors.insert(field.into(), vector);
+    pub fn named_vector(mut self, field: impl Into<String>, vector: impl Into<VectorValue>) -> Self {
+        self.vectors.insert(field.into(), vector.into());
         self
     }
 

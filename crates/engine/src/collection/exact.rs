@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use nuthatch_filter::Filter;
+use nuthatch_sparse::SparseVector;
 use nuthatch_store::{Reader, Table};
 use nuthatch_text::{Analyzer, RowFilter, TextHit, TextQuery, scan};
 use roaring::RoaringTreemap;
@@ -42,6 +43,30 @@ impl Core {
         each_row_in(reader, Table::Vectors, field.range(self.shard), &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {
                 found.push(field.compare(query, row, &field.decode(bytes)));
+                if found.len() >= 2 * depth + 4096 {
+                    found = best(std::mem::take(&mut found), depth);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(best(found, depth))
+    }
+
+    /// A sparse leg by comparing every stored vector.
+    pub(crate) fn scan_sparse(
+        &self,
+        reader: &dyn Reader,
+        field: &Field,
+        query: &SparseVector,
+        depth: usize,
+        allowed: Option<&RoaringTreemap>,
+    ) -> Result<Vec<ScoredRow>> {
+        let mut found = Vec::new();
+        each_row_in(reader, Table::Vectors, field.range(self.shard), &mut |row, bytes| {
+            if allowed.is_none_or(|allowed| allowed.contains(row))
+                && let Some(score) = query.dot(&field.sparse(bytes)?)
+            {
+                found.push(field.found(row, score));
                 if found.len() >= 2 * depth + 4096 {
                     found = best(std::mem::take(&mut found), depth);
                 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 
 use crate::collection::Core;
-use crate::descriptor::field::FieldId;
+use crate::descriptor::field::{FieldId, FieldKind};
 use crate::descriptor::meta::FieldMeta;
-use crate::folder::FORMAT_OF_FIELDS;
+use crate::folder::{FORMAT_OF_FIELD_KINDS, FORMAT_OF_FIELDS};
 use crate::index::Indexed;
 use crate::name::check_name;
 use crate::{Error, Result};
@@ -19,11 +19,13 @@ const FIELDS_MAX: usize = 64;
 /// keep an existing field's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorFieldOptions {
-    /// Components, 2 to 4096. A new field needs it.
+    /// What its values are; default dense.
+    pub kind: Option<FieldKind>,
+    /// Components, 2 to 4096. A new field needs it, unless it is sparse.
     pub dim: Option<usize>,
-    /// Default cosine; Hamming for binary vectors.
+    /// Default cosine; Hamming for binary vectors. Sparse vectors are compared by their dot product.
     pub metric: Option<Metric>,
-    /// Default `f32`.
+    /// Default `f32`, which is what sparse vectors have.
     pub element: Option<Element>,
 }
 
@@ -46,7 +48,7 @@ impl Core {
         let mut meta = descriptor.meta.clone();
         meta.fields.extend(new);
         let descriptor = descriptor.with_meta(meta.clone())?;
-        self.shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+        self.shared.folder.raise_format(format_of(&meta.fields).unwrap_or(FORMAT_OF_FIELDS))?;
         self.settle(writer, descriptor)?;
         meta.write_copy(&self.index_folder())
     }
@@ -57,15 +59,25 @@ impl Core {
     }
 }
 
+/// The format of a folder with these fields, if they ask for one.
+pub(crate) fn format_of(fields: &[FieldMeta]) -> Option<u32> {
+    let of = |field: &FieldMeta| match FieldKind::of(field.id) {
+        FieldKind::Dense => FORMAT_OF_FIELDS,
+        FieldKind::Sparse | FieldKind::Tokens => FORMAT_OF_FIELD_KINDS,
+    };
+    fields.iter().map(of).max()
+}
+
 /// Those of the wanted fields that are not known yet.
 pub(crate) fn new_fields(collection: &str, known: &[FieldMeta], wanted: &Wanted) -> Result<Vec<FieldMeta>> {
-    let mut new = Vec::new();
-    let mut id = known.iter().map(|field| field.id).max().unwrap_or(0);
+    let mut new: Vec<FieldMeta> = Vec::new();
     for (name, options) in wanted {
         match known.iter().find(|field| field.name == *name) {
             Some(field) => agree(collection, field, options)?,
             None => {
-                id += 1;
+                let kind = options.kind.unwrap_or_default();
+                let of_kind = known.iter().chain(&new).map(|field| field.id).filter(|id| FieldKind::of(*id) == kind);
+                let id = of_kind.max().map_or(kind.first_id(), |last| last + 1);
                 new.push(make(id, name, options)?);
             }
         }
@@ -76,11 +88,26 @@ pub(crate) fn new_fields(collection: &str, known: &[FieldMeta], wanted: &Wanted)
             known.len() + new.len()
         )));
     }
+    // As they are listed.
+    new.sort_by_key(|field| field.id);
     Ok(new)
 }
 
 fn make(id: FieldId, name: &str, options: &VectorFieldOptions) -> Result<FieldMeta> {
     check_name("vector field", name)?;
+    let kind = FieldKind::of(id);
+    if kind == FieldKind::Sparse {
+        if options.dim.is_some()
+            || options.metric.is_some_and(|metric| metric != Metric::Dot)
+            || options.element.is_some_and(|element| element != Element::F32)
+        {
+            return Err(Error::invalid(format!(
+                "vector field {name:?} is sparse; it has no `dim`, and its weights are f32 that are compared by their dot product"
+            )));
+        }
+        let (metric, element) = (Metric::Dot.to_string(), Element::F32.to_string());
+        return Ok(FieldMeta { id, name: name.into(), dim: 0, metric, element });
+    }
     let Some(dim) = options.dim else {
         return Err(Error::invalid(format!(
             "vector field {name:?} is new and needs its dimension; give `dim`, {DIM_MIN} to {DIM_MAX}"
@@ -89,6 +116,11 @@ fn make(id: FieldId, name: &str, options: &VectorFieldOptions) -> Result<FieldMe
     if !(DIM_MIN..=DIM_MAX).contains(&dim) {
         return Err(Error::invalid(format!(
             "vector field {name:?} cannot have {dim} dimensions; choose {DIM_MIN} to {DIM_MAX}"
+        )));
+    }
+    if kind == FieldKind::Tokens && options.element == Some(Element::Binary) {
+        return Err(Error::invalid(format!(
+            "vector field {name:?} has a vector for each token, which cannot be binary; choose f32, f16, int8 or uint8"
         )));
     }
     let (metric, element) = metric_and_element(options.metric, options.element)
@@ -113,7 +145,9 @@ pub(crate) fn metric_and_element(metric: Option<Metric>, element: Option<Element
 }
 
 fn agree(collection: &str, field: &FieldMeta, options: &VectorFieldOptions) -> Result<()> {
+    let kind = FieldKind::of(field.id).as_str();
     let given = [
+        ("kind", kind.to_string(), options.kind.map(|kind| kind.as_str().to_string())),
         ("dim", field.dim.to_string(), options.dim.map(|dim| dim.to_string())),
         ("metric", field.metric.clone(), options.metric.map(|metric| metric.to_string())),
         ("elements", field.element.clone(), options.element.map(|element| element.to_string())),

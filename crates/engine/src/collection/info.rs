@@ -137,6 +137,7 @@ impl Indexes {
         let unnamed = fields.unnamed();
         let of_field = |field: &Field| VectorFieldInfo {
             name: field.name.clone(),
+            kind: field.kind().as_str().into(),
             dim: field.dim.unwrap_or(0),
             metric: field.metric,
             element: field.element,

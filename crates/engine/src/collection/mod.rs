@@ -27,8 +27,10 @@ mod rebuild;
 mod reclaim;
 mod refine;
 mod request;
+mod rerank;
 mod room;
 mod search;
+mod sparse_leg;
 mod uncached_reader;
 mod update;
 mod values;
@@ -56,6 +58,7 @@ pub use read::{Page, Scan};
 pub(crate) use read_source::ReadSource;
 pub use refine::Refine;
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
+pub use rerank::Rerank;
 pub(crate) use room::reserve_for_batch;
 pub(crate) use search::at_once;
 pub use update::RecordChange;
@@ -215,6 +218,8 @@ pub struct CollectionInfo {
 pub struct VectorFieldInfo {
     /// The field's name.
     pub name: String,
+    /// `dense`, `sparse`, or `tokens` where there is a vector for each token.
+    pub kind: String,
     /// Components of a vector.
     pub dim: usize,
     /// How its vectors are compared.

@@ -113,8 +113,8 @@ impl Core {
             let keys: Vec<Vec<u8>> = row_ids.iter().map(|row| self.shard.number_key(*row)).collect();
             let rows = self.shared.store()?.multi_get(Table::Records, &keys)?;
             let vectors = fields.vectors_of(&*self.shared.store()?, self.shard, &row_ids)?;
-            let components: usize = vectors.iter().flatten().map(|(_, vector)| vector.len()).sum();
-            batch_sizing.learn(rows.iter().flatten().map(Vec::len).sum::<usize>() + components * size_of::<f32>());
+            let vector_bytes: usize = vectors.iter().flatten().map(|(_, value)| value.bytes()).sum();
+            batch_sizing.learn(rows.iter().flatten().map(Vec::len).sum::<usize>() + vector_bytes);
             for (((row, sequence), stored), vectors) in chunk.iter().zip(rows).zip(vectors) {
                 let Some(stored) = stored else { continue };
                 let stored = Row::decode(&stored)?;

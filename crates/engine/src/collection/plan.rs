@@ -25,6 +25,7 @@ use crate::state::change::Change;
 use crate::state::memtable::Memtable;
 use crate::state::words_of;
 use crate::tenant::Delta;
+use crate::vector_value::VectorValue;
 use crate::{Error, ErrorKind, Result};
 
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
@@ -270,15 +271,15 @@ impl<'d> Draft<'d> {
 
     /// Gives back the vectors as searches see them.
     fn add_vectors(&mut self, row: u64, unnamed: Option<Vec<f32>>, named: NamedVectors) -> Result<FieldVectors> {
-        let mut given: Vec<(&Field, Vec<f32>)> = Vec::with_capacity(usize::from(unnamed.is_some()) + named.len());
-        given.extend(unnamed.map(|vector| (self.fields.unnamed(), vector)));
+        let mut given: Vec<(&Field, VectorValue)> = Vec::with_capacity(usize::from(unnamed.is_some()) + named.len());
+        given.extend(unnamed.map(|vector| (self.fields.unnamed(), vector.into())));
         for (name, vector) in named {
             given.push((self.fields.named(&name)?, vector));
         }
         let mut vectors = FieldVectors::new();
         for (field, vector) in given {
             *self.planned.counters.of_field_mut(field.id) += 1;
-            let vector_bytes = field.element.encode(&vector)?;
+            let vector_bytes = field.encode(&vector)?;
             self.bytes_taken += vector_bytes.len();
             self.batch.put(Table::Vectors, field.key(self.core.shard, row), vector_bytes);
             // What is searched is what is stored: components that were rounded are rounded here, too.

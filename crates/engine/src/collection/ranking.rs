@@ -20,9 +20,11 @@ use crate::collection::pending::Pending;
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Leg, Legs, Mode, Search};
 use crate::collection::search::{Query, QueryLeg};
+use crate::collection::sparse_leg::{AskSparse, sparse_leg};
 use crate::collection::vector_leg::Ask;
 use crate::index::{IndexId, SEGMENTS, TEXT};
 use crate::state::{Matching, SegmentView, State, View};
+use crate::vector_value::VectorValue;
 
 type Result<T> = std::result::Result<T, Trouble>;
 
@@ -85,11 +87,27 @@ impl Core {
             explain.text = Some(plan);
         }
         for leg in &query.legs {
-            let ask =
-                Ask { field: leg.field, query: &leg.vector, depth: pass.depth, accuracy: search.accuracy, stop: &stop };
             let mut plan = plan_of(leg, &pass.view);
-            let (found, all_there) = self.compared(&pass, &ask, &mut plan)?;
-            complete &= all_there;
+            let found = match &leg.value {
+                VectorValue::Dense(query) => {
+                    let accuracy = search.accuracy;
+                    let ask = Ask { field: leg.field, query, depth: pass.depth, accuracy, stop: &stop };
+                    let (found, all_there) = self.compared(&pass, &ask, &mut plan)?;
+                    complete &= all_there;
+                    found
+                }
+                VectorValue::Sparse(query) => {
+                    let ask = AskSparse { field: leg.field, query, depth: pass.depth, stop: &stop };
+                    match pass.view.segments_are_sound {
+                        true => sparse_leg(&pass.view, &ask, &pass.matching, &mut plan)?,
+                        false => {
+                            (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true);
+                            self.scan_sparse(pass.reader, leg.field, query, pass.depth, pass.allowed.as_ref())?
+                        }
+                    }
+                }
+                VectorValue::Tokens(_) => Vec::new(), // refused before
+            };
             legs.push((leg.kind, found));
             match leg.kind {
                 LegKind::Named(field) => drop(explain.vectors.insert(field.to_string(), plan)),

@@ -12,6 +12,7 @@ use crate::descriptor::meta::{self, COUNTERS, Counters};
 use crate::record::{NamedVectors, RowParts, StoredRecord};
 use crate::runtime::{Reservation, in_memory, in_the_end};
 use crate::state::batch_sizing::BatchSizing;
+use crate::vector_value::VectorValue;
 
 /// A listing.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -128,12 +129,12 @@ impl Core {
         reader: &dyn Reader,
         field: &Field,
         id: &str,
-    ) -> Result<Option<(u64, Option<Vec<f32>>)>> {
+    ) -> Result<Option<(u64, Option<VectorValue>)>> {
         let Some(row) = reader.get(Table::Ids, &self.shard.key(id.as_bytes()))?.as_deref().and_then(row_from) else {
             return Ok(None);
         };
         let vector = reader.get(Table::Vectors, &field.key(self.shard, row))?;
-        Ok(Some((row, vector.as_deref().map(|bytes| field.decode(bytes)))))
+        Ok(Some((row, vector.as_deref().map(|bytes| field.value(bytes)).transpose()?)))
     }
 
     fn read_rows(
@@ -227,12 +228,13 @@ impl Visitor for Records<'_> {
     fn vector(&mut self, number: usize, field: &str, vector: PassingVector<'_>) -> Result<()> {
         let field = self.fields.by_name(field)?;
         let vector = match vector {
-            PassingVector::Stored(bytes) => field.decode(bytes),
-            PassingVector::Components(components) => components.to_vec(),
+            PassingVector::Stored(bytes) => field.value(bytes)?,
+            PassingVector::Value(value) => value.clone(),
+            PassingVector::Components(components) => components.to_vec().into(),
         };
         let record = &mut self.read[number];
         match field.name.as_str() {
-            "" => record.vector = Some(vector),
+            "" => record.vector = vector.into_dense(),
             name => drop(record.vectors.insert(name.into(), vector)),
         }
         Ok(())

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::request::{LIMIT_MAX, Mode};
+use crate::collection::rerank::Rerank;
 use crate::collection::search::Query;
 use crate::collection::values::{self, FieldValues};
 use crate::collection::{Core, ReadSource, Search};
@@ -38,6 +39,8 @@ pub struct Refine {
     pub prefix: bool,
     /// Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     pub score_threshold: Option<f32>,
+    /// The best rows are ranked anew by their token vectors, and their scores are those of that comparison.
+    pub rerank: Option<Rerank>,
 }
 
 /// How much further a search looks when its hits are of too few groups.
@@ -128,7 +131,7 @@ impl Core {
         search: &Search,
         query: &Query<'_>,
     ) -> std::result::Result<Ranking, Trouble> {
-        let mut ranking = self.ranking(place, search, query)?;
+        let mut ranking = self.reranked(place, search, query)?;
         if let Some(threshold) = search.refine.score_threshold {
             // A fused score is the higher the better.
             let is_distance = match &query.legs[..] {

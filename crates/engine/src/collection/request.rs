@@ -257,6 +257,8 @@ pub struct Legs {
     pub vector: Option<Leg>,
     /// Of `vectors`, by field.
     pub vectors: BTreeMap<String, Leg>,
+    /// Of [`Refine::rerank`].
+    pub rerank: Option<Leg>,
 }
 
 /// One answer of a search.

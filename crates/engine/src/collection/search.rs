@@ -15,10 +15,11 @@ use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Answer, Hit, LIMIT_MAX, Legs, Mode, Search};
 use crate::collection::{Collection, Core};
-use crate::descriptor::field::{Field, Fields};
+use crate::descriptor::field::{Field, FieldKind, Fields};
 use crate::embedder::EmbedderChoice;
 use crate::index::SEGMENTS;
 use crate::runtime::{Reservation, SMALL_BYTES_MAX};
+use crate::vector_value::VectorValue;
 use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.
@@ -78,6 +79,9 @@ impl Core {
             filter.check(&descriptor.schema)?;
         }
         search.refine.check(&descriptor.schema)?;
+        if let Some(rerank) = &search.refine.rerank {
+            rerank.check(&descriptor.fields, search.depth())?;
+        }
         if waits.is_over() {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
@@ -122,17 +126,37 @@ impl Core {
                     None => format!("record {id:?} has no vector to search with; search with its text instead"),
                 })
             })?;
-            let asked = Search { vector: Some(vector), like: None, ..search.clone() };
+            let asked = match vector {
+                VectorValue::Dense(vector) => Search { vector: Some(vector), like: None, ..search.clone() },
+                VectorValue::Sparse(_) => {
+                    let mut vectors = search.vectors.clone();
+                    vectors.insert(field.name.clone(), vector);
+                    Search { vectors, like: None, using: None, ..search.clone() }
+                }
+                VectorValue::Tokens(_) => return Err(no_leg(field)),
+            };
             return Ok(Query { exclude: Some(row), ..self.query(place, &asked, fields, call)? });
         }
         if let Some(vector) = &search.vector {
-            field.check_query(vector)?;
+            match field.kind() {
+                FieldKind::Dense => field.check_query(vector)?,
+                FieldKind::Sparse => {
+                    return Err(Error::invalid(format!(
+                        "vector field {:?} is sparse; give its indices and values in `vectors`, under its name",
+                        field.name
+                    )));
+                }
+                FieldKind::Tokens => return Err(no_leg(field)),
+            }
         }
         let mut named = Vec::with_capacity(search.vectors.len());
         for (name, vector) in &search.vectors {
             let field = fields.named(name)?;
-            field.check_query(vector)?;
-            named.push(QueryLeg { kind: LegKind::Named(&field.name), field, vector: vector.clone(), embedded: false });
+            field.check_query_value(vector)?;
+            if field.kind() == FieldKind::Tokens {
+                return Err(no_leg(field));
+            }
+            named.push(QueryLeg { kind: LegKind::Named(&field.name), field, value: vector.clone(), embedded: false });
         }
         // The nearest of a few vectors are near by chance; and nobody waits for a model that adds nothing.
         let is_worth_it = place.state.read().vectors.percent() >= HYBRID_PERCENT_MIN;
@@ -163,7 +187,7 @@ impl Core {
                 self.name
             )));
         }
-        let first = vector.map(|vector| QueryLeg { kind: LegKind::Vector, field, vector, embedded });
+        let first = vector.map(|vector| QueryLeg { kind: LegKind::Vector, field, value: vector.into(), embedded });
         let legs = match mode {
             Mode::Text => Vec::new(),
             Mode::Hybrid | Mode::Vector => first.into_iter().chain(named).collect(),
@@ -308,7 +332,15 @@ pub(crate) struct Query<'f> {
 pub(crate) struct QueryLeg<'f> {
     pub kind: LegKind<'f>,
     pub field: &'f Field,
-    pub vector: Vec<f32>,
+    pub value: VectorValue,
     /// Made from the text.
     pub embedded: bool,
+}
+
+fn no_leg(field: &Field) -> Error {
+    Error::invalid(format!(
+        "vector field {:?} has a vector for each token, which ranks what others found; search with a text or another vector, and \
+        give the tokens to `rerank`",
+        field.name
+    ))
 }

@@ -13,10 +13,11 @@ use nuthatch_store::{Direction, Reader, Table};
 
 use crate::collection::uncached_reader::UncachedReader;
 use crate::collection::{Core, ReadSource, Scan};
-use crate::descriptor::field::{Field, Fields};
+use crate::descriptor::field::{Field, FieldKind, Fields};
 use crate::record::{RowParts, StoredRecord, row_of};
 use crate::runtime::{in_memory, in_the_end};
 use crate::scan::until_error;
+use crate::vector_value::VectorValue;
 use crate::{Error, Result};
 
 /// The stored bytes of one page; the record that reaches the limit is the last.
@@ -53,8 +54,10 @@ pub struct Passing<'a> {
 /// A vector on its way.
 #[derive(Clone, Copy, Debug)]
 pub enum PassingVector<'a> {
-    /// As it is stored, in the components of its field: [`crate::Element::decode`] reads it.
+    /// As it is stored: a dense vector in the components of its field, which [`crate::Element::decode`] reads.
     Stored(&'a [u8]),
+    /// A value that is no dense vector.
+    Value(&'a VectorValue),
     /// As another process has decoded it.
     Components(&'a [f32]),
 }
@@ -136,7 +139,12 @@ impl Core {
         for field in vector_fields {
             for (lot, rows) in rows.chunks(VECTORS_AT_ONCE).enumerate() {
                 field.visit_ascending(snapshot, self.shard, rows, &mut |at, bytes| {
-                    visitor.vector(lot * VECTORS_AT_ONCE + at, &field.name, PassingVector::Stored(bytes))
+                    let value = match field.kind() {
+                        FieldKind::Dense => None,
+                        FieldKind::Sparse | FieldKind::Tokens => Some(field.value(bytes)?),
+                    };
+                    let passing = value.as_ref().map_or(PassingVector::Stored(bytes), PassingVector::Value);
+                    visitor.vector(lot * VECTORS_AT_ONCE + at, &field.name, passing)
                 })?;
             }
         }
@@ -160,9 +168,15 @@ pub fn show(mut records: Vec<StoredRecord>, wanted: &Wanted, visitor: &mut dyn V
     }
     for name in &wanted.vectors {
         for (number, record) in records.iter().enumerate() {
-            let vector = if name.is_empty() { record.vector.as_ref() } else { record.vectors.get(name) };
-            if let Some(vector) = vector {
-                visitor.vector(number, name, PassingVector::Components(vector))?;
+            let passing = match name.as_str() {
+                "" => record.vector.as_deref().map(PassingVector::Components),
+                name => record.vectors.get(name).map(|value| match value {
+                    VectorValue::Dense(vector) => PassingVector::Components(vector),
+                    VectorValue::Sparse(_) | VectorValue::Tokens(_) => PassingVector::Value(value),
+                }),
+            };
+            if let Some(passing) = passing {
+                visitor.vector(number, name, passing)?;
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::file_entry::{FileEntry, changed_meanwhile};
 use crate::record::{Record, shortened};
+use crate::vector_value::VectorValue;
 use crate::{Error, ErrorKind, Result};
 
 /// Largest batch in bytes of vectors, texts and payloads: it is in memory several times while it is written.
@@ -290,7 +291,8 @@ pub(crate) fn row_from(bytes: &[u8]) -> Option<u64> {
 /// What a record adds to a batch.
 pub(crate) fn record_bytes(record: &Record) -> usize {
     let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
-    let vectors = record.vector.iter().chain(record.vectors.values()).map(|vector| vector.len() * 4).sum::<usize>();
+    let vectors = record.vector.as_ref().map_or(0, |vector| vector.len() * 4)
+        + record.vectors.values().map(VectorValue::bytes).sum::<usize>();
     record.id.len() + texts + vectors + nuthatch_filter::encode(&record.payload).len()
 }
 

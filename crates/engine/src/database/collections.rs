@@ -10,14 +10,13 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::call::{Call, Outcome};
 use crate::catalog::catalog_of;
-use crate::collection::field_options::{metric_and_element, new_fields};
+use crate::collection::field_options::{format_of, metric_and_element, new_fields};
 use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core};
 use crate::database::{Database, Registry};
 use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
-use crate::folder::FORMAT_OF_FIELDS;
 use crate::name::check_name;
 use crate::runtime::Runtime;
 use crate::tenant::{Delta, Tenant};
@@ -218,8 +217,8 @@ fn create(shared: &Runtime, tenant: u32, name: &str, options: &CollectionOptions
         fields,
         more: Default::default(),
     };
-    if !meta.fields.is_empty() {
-        shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+    if let Some(format) = format_of(&meta.fields) {
+        shared.folder.raise_format(format)?;
     }
     let mut batch = Batch::new();
     batch.put(Table::Catalog, meta_key(tenant, name), meta::encode(&meta));

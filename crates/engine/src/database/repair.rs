@@ -15,7 +15,7 @@ use crate::collection::descriptor::Descriptor;
 use crate::collection::pending::{self, Pending};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
-use crate::descriptor::field::{Field, UNNAMED};
+use crate::descriptor::field::{Field, FieldKind, UNNAMED};
 use crate::descriptor::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::folder::Folder;
 use crate::graph::mend_graph;
@@ -347,12 +347,19 @@ fn restore_fields(store: &dyn Reader, shard: Shard, meta: &mut Meta) -> Result<(
     loop {
         let mut found = None;
         store.scan(Table::Vectors, &from, &shard.end(), Direction::Forward, &mut |key, vector| {
-            found = Some((Field::number_of(key).unwrap_or(UNNAMED), vector.len() / 4));
+            let id = Field::number_of(key).unwrap_or(UNNAMED);
+            let dim = match (FieldKind::of(id), vector) {
+                (FieldKind::Dense, _) => vector.len() / 4,
+                (FieldKind::Tokens, [low, high, ..]) => usize::from(u16::from_le_bytes([*low, *high])),
+                (FieldKind::Sparse | FieldKind::Tokens, _) => 0,
+            };
+            found = Some((id, dim));
             ControlFlow::Break(())
         })?;
         let Some((id, dim)) = found else { break };
         if id != UNNAMED && meta.fields.iter().all(|field| field.id != id) {
-            let (metric, element) = (Metric::Cosine.to_string(), Element::F32.to_string());
+            let metric = if FieldKind::of(id) == FieldKind::Sparse { Metric::Dot } else { Metric::Cosine };
+            let (metric, element) = (metric.to_string(), Element::F32.to_string());
             meta.fields.push(FieldMeta { id, name: format!("recovered-{id}"), dim, metric, element });
         }
         from = Field::end_of(shard, id);

@@ -7,11 +7,13 @@
 
 use std::ops::ControlFlow;
 
+use nuthatch_sparse::SparseVector;
 use nuthatch_store::{Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric, VectorError, validate};
 
 use crate::descriptor::meta::Meta;
 use crate::record::{NamedVectors, row_of};
+use crate::vector_value::{TokenVectors, VectorValue};
 use crate::{Error, Result};
 
 /// A row found by a leg: row id, what ranks it (higher is better), and the score to show.
@@ -27,6 +29,72 @@ pub(crate) type FieldId = u16;
 
 /// The field that every collection has.
 pub(crate) const UNNAMED: FieldId = 0;
+
+/// The first numbers of the fields of each kind: a key tells the kind of its value, whatever became of the catalog.
+const SPARSE_FROM: FieldId = 0x8000;
+const TOKENS_FROM: FieldId = 0xC000;
+/// Before the components of a stored value of several vectors: how many each has.
+const TOKENS_HEAD_BYTES: usize = 2;
+
+/// What memory is reserved for before values are read: of passages, about.
+const TERMS_GUESSED: usize = 150;
+const TOKENS_GUESSED: usize = 180;
+
+/// What the values of a field are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FieldKind {
+    /// A vector.
+    #[default]
+    Dense,
+    /// Weights of terms, compared by their dot product.
+    Sparse,
+    /// A vector for each token, compared by the sum of the greatest similarities (MaxSim).
+    Tokens,
+}
+
+impl FieldKind {
+    /// Of the field that has a number.
+    pub(crate) fn of(id: FieldId) -> Self {
+        match id {
+            TOKENS_FROM.. => Self::Tokens,
+            SPARSE_FROM.. => Self::Sparse,
+            _ => Self::Dense,
+        }
+    }
+
+    /// The first number that a field may have.
+    pub(crate) fn first_id(self) -> FieldId {
+        match self {
+            Self::Dense => UNNAMED + 1,
+            Self::Sparse => SPARSE_FROM,
+            Self::Tokens => TOKENS_FROM,
+        }
+    }
+
+    /// `dense`, `sparse` or `tokens`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+            Self::Tokens => "tokens",
+        }
+    }
+}
+
+impl std::str::FromStr for FieldKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "dense" => Ok(Self::Dense),
+            "sparse" => Ok(Self::Sparse),
+            "tokens" => Ok(Self::Tokens),
+            _ => Err(Error::invalid(format!(
+                "unknown kind {name:?} of a vector field; use \"dense\", \"sparse\" or \"tokens\""
+            ))),
+        }
+    }
+}
 
 /// What the keys of named fields have before the field's number: more than any row id begins with.
 const NAMED: u8 = 0xFF;
@@ -53,7 +121,7 @@ pub(crate) struct Fields {
 }
 
 /// The vectors of one row, by field.
-pub(crate) type FieldVectors = Vec<(FieldId, Vec<f32>)>;
+pub(crate) type FieldVectors = Vec<(FieldId, VectorValue)>;
 
 impl Field {
     /// The key of a row's vector in the table `vectors`.
@@ -88,15 +156,56 @@ impl Field {
         rest.first_chunk().map(|number| FieldId::from_be_bytes(*number))
     }
 
-    /// Refuses a vector that cannot be stored.
-    pub fn check(&self, vector: &[f32]) -> Result<()> {
-        self.check_with(vector, self.dim.unwrap_or(vector.len()))
+    /// What its values are.
+    pub fn kind(&self) -> FieldKind {
+        FieldKind::of(self.id)
+    }
+
+    /// Refuses a value that cannot be stored.
+    pub fn check(&self, value: &VectorValue) -> Result<()> {
+        self.check_kind(value)?;
+        match value {
+            VectorValue::Dense(vector) => self.check_with(vector, self.dim.unwrap_or(vector.len())),
+            // Checked when it was made.
+            VectorValue::Sparse(_) => Ok(()),
+            VectorValue::Tokens(tokens) => {
+                tokens.rows().try_for_each(|row| self.check_with(row, self.dim.unwrap_or(row.len())))
+            }
+        }
+    }
+
+    fn check_kind(&self, value: &VectorValue) -> Result<()> {
+        let kind = self.kind();
+        if value.kind() == kind.as_str() {
+            return Ok(());
+        }
+        let form = match kind {
+            FieldKind::Dense => "one list of numbers",
+            FieldKind::Sparse => "indices and values",
+            FieldKind::Tokens => "one list of numbers for each token",
+        };
+        Err(Error::invalid(format!(
+            "vector field {:?} is {}, and the value given is {}; give {form}",
+            self.name,
+            kind.as_str(),
+            value.kind()
+        )))
     }
 
     /// The same where the dimension is about to be settled.
     pub fn check_with(&self, vector: &[f32], dim: usize) -> Result<()> {
         let checked = validate(vector, dim, self.metric).and_then(|()| self.element.check(vector));
         checked.map_err(|error| self.refusal(&error))
+    }
+
+    /// As [`check_query`](Self::check_query), of a value of whatever kind the field is.
+    pub fn check_query_value(&self, value: &VectorValue) -> Result<()> {
+        self.check_kind(value)?;
+        match value {
+            VectorValue::Dense(vector) => self.check_query(vector),
+            VectorValue::Sparse(_) => Ok(()),
+            VectorValue::Tokens(tokens) => tokens.rows().try_for_each(|row| self.check_query(row)),
+        }
     }
 
     /// Refuses a vector that cannot be used as a query. Its components need not be of the field's type: they are
@@ -155,12 +264,71 @@ impl Field {
         shown
     }
 
-    /// Bytes of a stored vector; 0 before the first one.
-    pub fn row_bytes(&self) -> usize {
-        self.element.row_bytes(self.dim.unwrap_or(0))
+    /// Vectors of one value.
+    fn rows_guessed(&self) -> usize {
+        if self.kind() == FieldKind::Tokens { TOKENS_GUESSED } else { 1 }
     }
 
-    /// The components of a stored vector.
+    /// Terms of one value.
+    fn terms_guessed(&self) -> usize {
+        if self.kind() == FieldKind::Sparse { TERMS_GUESSED } else { 0 }
+    }
+
+    /// Bytes of a stored value: exact for dense vectors, 0 before the first one; a guess for others.
+    pub fn row_bytes(&self) -> usize {
+        self.element.row_bytes(self.dim.unwrap_or(0)) * self.rows_guessed() + self.terms_guessed() * size_of::<f32>()
+    }
+
+    /// A value as it lies in the store.
+    pub fn encode(&self, value: &VectorValue) -> Result<Vec<u8>> {
+        match value {
+            VectorValue::Dense(vector) => Ok(self.element.encode(vector)?),
+            VectorValue::Sparse(vector) => Ok(vector.encode()),
+            VectorValue::Tokens(tokens) => {
+                let mut bytes = (tokens.dim() as u16).to_le_bytes().to_vec();
+                for row in tokens.rows() {
+                    bytes.extend(self.element.encode(row)?);
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// A stored value.
+    ///
+    /// # Errors
+    /// `Internal` for bytes that are none.
+    pub fn value(&self, bytes: &[u8]) -> Result<VectorValue> {
+        match self.kind() {
+            FieldKind::Dense => Ok(VectorValue::Dense(self.decode(bytes))),
+            FieldKind::Sparse => Ok(VectorValue::Sparse(self.sparse(bytes)?)),
+            FieldKind::Tokens => Ok(VectorValue::Tokens(self.tokens(bytes)?)),
+        }
+    }
+
+    /// A stored sparse vector.
+    pub fn sparse(&self, bytes: &[u8]) -> Result<SparseVector> {
+        SparseVector::decode(bytes).map_err(|error| self.undecodable(&error))
+    }
+
+    /// Stored vectors of tokens.
+    pub fn tokens(&self, bytes: &[u8]) -> Result<TokenVectors> {
+        let wrong = || self.undecodable(&"its length is wrong");
+        let (dim, rows) = bytes.split_first_chunk::<TOKENS_HEAD_BYTES>().ok_or_else(wrong)?;
+        let dim = usize::from(u16::from_le_bytes(*dim));
+        let row_bytes = self.element.row_bytes(dim);
+        if row_bytes == 0 || !rows.len().is_multiple_of(row_bytes) {
+            return Err(wrong());
+        }
+        let components = rows.chunks_exact(row_bytes).flat_map(|row| self.element.decode(row, dim)).collect();
+        TokenVectors::new(dim, components).map_err(|error| self.undecodable(&error.message))
+    }
+
+    fn undecodable(&self, why: &dyn std::fmt::Display) -> Error {
+        Error::internal(format!("a stored value of vector field {:?} cannot be decoded: {why}", self.name))
+    }
+
+    /// The components of a stored dense vector.
     pub fn decode(&self, bytes: &[u8]) -> Vec<f32> {
         let dim = match self.element {
             Element::Binary => self.dim.unwrap_or(bytes.len() * 8),
@@ -171,12 +339,21 @@ impl Field {
         self.element.decode(bytes, dim)
     }
 
-    /// A vector as it comes back once stored.
-    pub fn as_stored(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
+    /// A value as it comes back once stored.
+    pub fn as_stored(&self, value: VectorValue) -> Result<VectorValue> {
         match self.element {
-            Element::F16 => Ok(self.element.decode(&self.element.encode(&vector)?, vector.len())),
-            Element::F32 | Element::Int8 | Element::Uint8 | Element::Binary => Ok(vector),
+            Element::F16 => self.value(&self.encode(&value)?),
+            Element::F32 | Element::Int8 | Element::Uint8 | Element::Binary => Ok(value),
         }
+    }
+
+    /// The sum over the vectors of a query of the greatest similarity to any of a record's (late interaction: Khattab and Zaharia,
+    /// "ColBERT", SIGIR 2020).
+    pub fn max_sim(&self, query: &TokenVectors, tokens: &TokenVectors) -> f32 {
+        let greatest = |of_query: &[f32]| {
+            tokens.rows().map(|row| self.metric.similarity(of_query, row)).fold(f32::NEG_INFINITY, f32::max)
+        };
+        query.rows().map(greatest).sum()
     }
 
     /// A row and its exact similarity to a query.
@@ -253,7 +430,12 @@ impl Fields {
 
     /// Most components of any field: graphs are built one after the other.
     pub fn dim_max(&self) -> usize {
-        self.all.iter().filter_map(|field| field.dim).max().unwrap_or(0)
+        self.all
+            .iter()
+            .filter(|field| field.kind() == FieldKind::Dense)
+            .filter_map(|field| field.dim)
+            .max()
+            .unwrap_or(0)
     }
 
     /// The stored vectors of rows, in their order: those that each has.
@@ -261,7 +443,9 @@ impl Fields {
         let mut found = vec![FieldVectors::new(); rows.len()];
         for field in &self.all {
             for (row, stored) in found.iter_mut().zip(field.stored(reader, shard, rows)?) {
-                row.extend(stored.map(|bytes| (field.id, field.decode(&bytes))));
+                if let Some(bytes) = stored {
+                    row.push((field.id, field.value(&bytes)?));
+                }
             }
         }
         Ok(found)
@@ -269,7 +453,8 @@ impl Fields {
 
     /// What one vector of each field takes in memory, as it is read.
     pub fn components_bytes(&self) -> usize {
-        self.all.iter().map(|field| field.dim.unwrap_or(0) * size_of::<f32>()).sum()
+        let of_field = |field: &Field| field.dim.unwrap_or(0) * field.rows_guessed() + 2 * field.terms_guessed();
+        self.all.iter().map(|field| of_field(field) * size_of::<f32>()).sum()
     }
 
     /// The unnamed vector, and the others by name.
@@ -277,7 +462,7 @@ impl Fields {
         let (mut unnamed, mut named) = (None, NamedVectors::new());
         for (id, vector) in vectors {
             match self.get(id) {
-                Some(Field { id: UNNAMED, .. }) => unnamed = Some(vector),
+                Some(Field { id: UNNAMED, .. }) => unnamed = vector.into_dense(),
                 Some(field) => drop(named.insert(field.name.clone(), vector)),
                 None => {}
             }
@@ -297,9 +482,9 @@ mod tests {
     #[test]
     fn keys_of_each_field_are_a_range_of_their_own() {
         let shard = Shard { tenant: 3, collection: 7 };
-        for id in [UNNAMED, 1, 255, 256, FieldId::MAX] {
+        for id in [UNNAMED, 1, 255, 256, SPARSE_FROM, TOKENS_FROM, FieldId::MAX] {
             let (from, to) = field(id).range(shard);
-            for other in [UNNAMED, 1, 2, 255, 256, 257, FieldId::MAX] {
+            for other in [UNNAMED, 1, 2, 255, 256, 257, SPARSE_FROM - 1, SPARSE_FROM, TOKENS_FROM, FieldId::MAX] {
                 for row in [0, 1, u64::MAX >> 8] {
                     let key = field(other).key(shard, row);
                     assert_eq!(key >= from && key < to, other == id, "field {other} row {row} in the range of {id}");

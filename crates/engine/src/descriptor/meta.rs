@@ -43,6 +43,7 @@ pub(crate) struct FieldMeta {
     /// Given once in a collection.
     pub id: FieldId,
     pub name: String,
+    /// 0 where values are sparse.
     pub dim: usize,
     pub metric: String,
     pub element: String,
@@ -51,7 +52,7 @@ pub(crate) struct FieldMeta {
 impl FieldMeta {
     pub fn field(&self) -> Result<Field> {
         let (metric, element) = (self.metric.parse()?, self.element.parse()?);
-        Ok(Field { id: self.id, name: self.name.clone(), dim: Some(self.dim), metric, element })
+        Ok(Field { id: self.id, name: self.name.clone(), dim: Some(self.dim).filter(|dim| *dim > 0), metric, element })
     }
 }
 

@@ -177,7 +177,10 @@ impl PassageSink for Collection {
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
         let (store, fields) = (self.core.shared.store()?, self.core.fields());
-        let vector = |id| Ok(self.core.vector_of(&*store, fields.unnamed(), id)?.and_then(|(_, vector)| vector));
+        let vector = |id| {
+            let found = self.core.vector_of(&*store, fields.unnamed(), id)?;
+            Ok(found.and_then(|(_, value)| value?.into_dense()))
+        };
         ids.iter().map(|id| vector(id)).collect()
     }
 

@@ -127,8 +127,8 @@ pub struct OptionsAsk {
     language: Option<String>,
 }
 
-/// Dimension, metric and element type.
-type FieldAsk = (Option<usize>, Option<String>, Option<String>);
+/// Kind, dimension, metric and element type.
+type FieldAsk = (Option<String>, Option<usize>, Option<String>, Option<String>);
 
 impl From<&CollectionOptions> for OptionsAsk {
     fn from(options: &CollectionOptions) -> Self {
@@ -167,11 +167,17 @@ impl OptionsAsk {
 }
 
 fn field_ask(field: &VectorFieldOptions) -> FieldAsk {
-    (field.dim, field.metric.map(|metric| metric.to_string()), field.element.map(|element| element.to_string()))
+    (
+        field.kind.map(|kind| kind.as_str().to_string()),
+        field.dim,
+        field.metric.map(|metric| metric.to_string()),
+        field.element.map(|element| element.to_string()),
+    )
 }
 
-fn field_options((dim, metric, element): FieldAsk) -> Result<VectorFieldOptions> {
+fn field_options((kind, dim, metric, element): FieldAsk) -> Result<VectorFieldOptions> {
     Ok(VectorFieldOptions {
+        kind: kind.map(|kind| kind.parse()).transpose()?,
         dim,
         metric: metric.map(|metric| metric.parse()).transpose().map_err(Error::from)?,
         element: element.map(|element| element.parse()).transpose().map_err(Error::from)?,

@@ -13,11 +13,13 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
+use nuthatch_sparse::{FreshVectors, SparseVector};
 use nuthatch_vector::{MemtableSearch, VectorMemtable};
 use roaring::RoaringTreemap;
 
 use crate::Result;
 use crate::descriptor::field::{FieldId, FieldVectors, Fields};
+use crate::vector_value::VectorValue;
 
 /// The rows and code bytes at which a part is full. They bound what a write copies.
 const PART_ROWS_MAX: usize = 256;
@@ -46,14 +48,24 @@ struct Rows {
     ids: Vec<u64>,
     payloads: Vec<Arc<[u8]>>,
     vectors: BTreeMap<FieldId, VectorMemtable>,
+    sparse: BTreeMap<FieldId, FreshVectors>,
 }
 
 impl Memtable {
     /// Adds a row behind all others.
     pub fn insert(&mut self, row: u64, payload: &[u8], vectors: &FieldVectors, fields: &Fields) -> Result<()> {
         let mut rows = Rows::default();
-        for (id, vector) in vectors {
+        for (id, value) in vectors {
             let Some(field) = fields.get(*id) else { continue };
+            let vector = match value {
+                VectorValue::Dense(vector) => vector,
+                VectorValue::Sparse(vector) => {
+                    rows.sparse.entry(*id).or_default().push(row, vector);
+                    continue;
+                }
+                // Read from the store for the few rows that are ranked by them.
+                VectorValue::Tokens(_) => continue,
+            };
             let mut memtable = VectorMemtable::new(vector.len(), field.metric)?;
             memtable.push(row, vector)?;
             rows.vectors.insert(*id, memtable);
@@ -142,6 +154,25 @@ impl Memtable {
         }
     }
 
+    /// Shows the rows that share a term with a sparse query, of those passing `keep`, and their scores.
+    pub fn search_sparse(
+        &self,
+        field: FieldId,
+        query: &SparseVector,
+        keep: &dyn Fn(u64) -> bool,
+        show: &mut dyn FnMut(u64, f32),
+    ) {
+        for part in &self.parts {
+            let Some(fresh) = part.rows.sparse.get(&field) else { continue };
+            fresh.search(query, &mut |row, score| {
+                let is_live = || part.rows.ids.binary_search(&row).is_ok_and(|place| !part.is_removed(place));
+                if (part.live == part.rows.ids.len() || is_live()) && keep(row) {
+                    show(row, score);
+                }
+            });
+        }
+    }
+
     pub fn rows(&self) -> RoaringTreemap {
         self.live().map(|(row, _)| row).collect()
     }
@@ -206,6 +237,9 @@ impl Part {
                 Entry::Vacant(none) => drop(none.insert(memtable.clone())),
             }
         }
+        for (field, fresh) in &other.rows.sparse {
+            rows.sparse.entry(*field).or_default().append(fresh);
+        }
         self.live += other.live;
     }
 
@@ -215,13 +249,16 @@ impl Part {
             self.live().map(|(row, payload)| (row, payload.clone())).unzip();
         let mut vectors = self.rows.vectors.clone();
         vectors.values_mut().for_each(|memtable| memtable.retain(|row| ids.binary_search(&row).is_ok()));
-        *self = Self::of(Rows { ids, payloads, vectors });
+        let mut sparse = self.rows.sparse.clone();
+        sparse.values_mut().for_each(|fresh| fresh.retain(|row| ids.binary_search(&row).is_ok()));
+        *self = Self::of(Rows { ids, payloads, vectors, sparse });
     }
 }
 
 impl Rows {
     fn code_bytes(&self) -> u64 {
-        self.vectors.values().map(VectorMemtable::bytes).sum()
+        let dense: u64 = self.vectors.values().map(VectorMemtable::bytes).sum();
+        dense + self.sparse.values().map(FreshVectors::bytes).sum::<u64>()
     }
 }
 
@@ -244,8 +281,8 @@ mod tests {
 
     /// A row's vector; one row in five has none.
     fn vectors(row: u64) -> FieldVectors {
-        let vector = (0..DIM as u64).map(|at| ((row + 1) * (at + 3) % 101) as f32).collect();
-        if row.is_multiple_of(5) { FieldVectors::new() } else { vec![(UNNAMED, vector)] }
+        let vector: Vec<f32> = (0..DIM as u64).map(|at| ((row + 1) * (at + 3) % 101) as f32).collect();
+        if row.is_multiple_of(5) { FieldVectors::new() } else { vec![(UNNAMED, vector.into())] }
     }
 
     fn payload(row: u64) -> Vec<u8> {
@@ -260,7 +297,7 @@ mod tests {
         let odd = |row: &&u64| **row % 3 == 1;
         let filter = nuthatch_filter::parse("n >= 40").unwrap();
         assert!(memtable.matching(&filter).unwrap().iter().eq(rows.iter().copied().filter(|row| *row >= 40)));
-        let query = vectors(7).remove(0).1;
+        let query = vectors(7).remove(0).1.into_dense().unwrap();
         let mut search = MemtableSearch::new(&query, DIM, Metric::L2, rows.len().max(1)).unwrap();
         memtable.search(UNNAMED, &mut search, |row| odd(&&row));
         let mut found: Vec<u64> = search.finish().into_iter().map(|found| found.row_id).collect();

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
+use nuthatch_sparse::SparseVector;
 use nuthatch_text::{RowFilter, RowWords, TextIndex, TextMemtable, TextView};
 use nuthatch_vector::MemtableSearch;
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -105,6 +106,21 @@ impl View {
         self.mutable.search(field, search, &keep);
         if let Some(immutable) = &self.immutable {
             immutable.rows.search(field, search, |row| !self.removed_from_immutable(row) && keep(row));
+        }
+    }
+
+    /// Shows the fresh rows that share a term with a sparse query, of those passing `keep`, and their scores.
+    pub fn search_sparse_memtables(
+        &self,
+        field: FieldId,
+        query: &SparseVector,
+        keep: &dyn Fn(u64) -> bool,
+        show: &mut dyn FnMut(u64, f32),
+    ) {
+        self.mutable.search_sparse(field, query, keep, show);
+        if let Some(immutable) = &self.immutable {
+            let keep = |row| !self.removed_from_immutable(row) && keep(row);
+            immutable.rows.search_sparse(field, query, &keep, show);
         }
     }
 

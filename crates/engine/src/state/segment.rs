@@ -14,6 +14,7 @@ use nuthatch_filter::{Columns, ColumnsWriter, Filter, Scalar};
 use nuthatch_segment::{
     Access, BlockCache, BlockFile, BlockFileWriter, ReadAhead, SegmentError, read_sealed, sync_folder, write_sealed,
 };
+use nuthatch_sparse::{Postings, PostingsWriter};
 use nuthatch_store::{Reader, Shard, Table};
 use nuthatch_vector::{
     BuildOptions, Centroid, GRAPH_ROWS_AT_LEISURE, Index, IndexOptions, IndexWriter, Progress, SHARDS_EXTENSION,
@@ -22,7 +23,7 @@ use nuthatch_vector::{
 use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use crate::descriptor::field::{Field, FieldId, Fields, UNNAMED};
+use crate::descriptor::field::{Field, FieldId, FieldKind, Fields, UNNAMED};
 use crate::record::Row;
 use crate::state::batch_sizing::BatchSizing;
 use crate::state::ids::{Ids, IdsWriter};
@@ -40,6 +41,7 @@ const CHECKPOINT_FILE: &str = "UNFINISHED";
 const ROWS_FILE: &str = "rows";
 const COLUMNS_FILE: &str = "columns";
 const IDS_FILE: &str = "ids";
+const POSTINGS_FILE: &str = "postings";
 
 pub(crate) struct Segment {
     pub id: u64,
@@ -63,7 +65,13 @@ pub(crate) struct Segment {
 struct FieldIndex {
     /// `None`: every row has a vector, so that slots are ordinals.
     rows: Option<RoaringTreemap>,
-    index: Index,
+    index: OfField,
+}
+
+/// What searches a field's values.
+enum OfField {
+    Dense(Index),
+    Sparse(Postings),
 }
 
 /// What building a segment needs to know.
@@ -96,6 +104,29 @@ pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
 /// Rows of a segment whose graph is built at once, with what an earlier graph has; more take shards, and begin anew.
 pub(crate) fn rows_at_once(dim: usize, memory_bytes: u64) -> u64 {
     graph_rows_at_once(dim, memory_bytes).max(FLAT_ROWS_MAX)
+}
+
+impl OfField {
+    fn dense(&self) -> Option<&Index> {
+        match self {
+            Self::Dense(index) => Some(index),
+            Self::Sparse(_) => None,
+        }
+    }
+
+    fn sparse(&self) -> Option<&Postings> {
+        match self {
+            Self::Sparse(postings) => Some(postings),
+            Self::Dense(_) => None,
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        match self {
+            Self::Dense(index) => index.rows(),
+            Self::Sparse(postings) => postings.slots(),
+        }
+    }
 }
 
 impl Segment {
@@ -139,7 +170,11 @@ impl Segment {
         let mut with_vector = BTreeMap::new();
         let fields = build.fields;
         for field in fields.iter() {
-            let some = build_index(folder, field, &kept, &mut build)?;
+            let some = match field.kind() {
+                FieldKind::Dense => build_index(folder, field, &kept, &mut build)?,
+                FieldKind::Sparse => build_postings(folder, field, &kept, &build)?,
+                FieldKind::Tokens => continue,
+            };
             with_vector.extend((!some.is_empty()).then_some((field.id, some)));
         }
         write_sealed(&folder.join(ROWS_FILE), &rows_bytes(&kept, &with_vector))?;
@@ -162,8 +197,12 @@ impl Segment {
             || Error::corrupt(&rows_path, format!("{} does not belong to the files next to it", rows_path.display()));
         let mut indexes = BTreeMap::new();
         for (field, with_vector) in with_vector {
-            let index = Index::open(&field_folder(folder, field), cache, access)?;
-            if u64::from(index.rows()) != with_vector.len() {
+            let place = field_folder(folder, field);
+            let index = match FieldKind::of(field) {
+                FieldKind::Sparse => OfField::Sparse(Postings::open(&place.join(POSTINGS_FILE), cache)?),
+                FieldKind::Dense | FieldKind::Tokens => OfField::Dense(Index::open(&place, cache, access)?),
+            };
+            if u64::from(index.slots()) != with_vector.len() {
                 return Err(strange());
             }
             let some = (with_vector.len() != rows.len()).then_some(with_vector);
@@ -194,16 +233,30 @@ impl Segment {
     pub fn resident_bytes(&self) -> u64 {
         let some = self.indexes.values().filter_map(|of_field| of_field.rows.as_ref());
         let rows: u64 = some.chain([&self.rows]).map(|rows| rows.serialized_size() as u64).sum();
-        rows + self.ids.as_ref().map_or(0, Ids::resident_bytes)
+        let postings: u64 = self.postings_of_all().map(Postings::resident_bytes).sum();
+        rows + postings + self.ids.as_ref().map_or(0, Ids::resident_bytes)
     }
 
     /// The index of a field; `None` when no row has a vector of it.
     pub fn index(&self, field: FieldId) -> Option<&Index> {
-        self.indexes.get(&field).map(|of_field| &of_field.index)
+        self.indexes.get(&field).and_then(|of_field| of_field.index.dense())
+    }
+
+    /// The posting lists of a field; `None` when no row has a value of it.
+    pub fn postings(&self, field: FieldId) -> Option<&Postings> {
+        self.indexes.get(&field).and_then(|of_field| of_field.index.sparse())
+    }
+
+    fn indexes_of_all(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.values().filter_map(|of_field| of_field.index.dense())
+    }
+
+    fn postings_of_all(&self) -> impl Iterator<Item = &Postings> {
+        self.indexes.values().filter_map(|of_field| of_field.index.sparse())
     }
 
     pub fn has_graph(&self) -> bool {
-        self.indexes.values().any(|of_field| of_field.index.has_graph())
+        self.indexes_of_all().any(Index::has_graph)
     }
 
     /// The same of a segment that is not open.
@@ -220,7 +273,7 @@ impl Segment {
             let is_worth = rows * 4 > GRAPH_ROWS_AT_LEISURE * 5;
             !index.has_graph() && is_worth && rows <= graph_rows_max(index.dim(), memory_bytes)
         };
-        !self.built_at_leisure && self.indexes.values().any(|of_field| wants(&of_field.index))
+        !self.built_at_leisure && self.indexes_of_all().any(wants)
     }
 
     /// Reads its graphs into the page cache, once, if there is free memory for them; the next call continues where
@@ -229,8 +282,8 @@ impl Segment {
         if !self.may_be_cold.load(Ordering::Relaxed) {
             return Ok(());
         }
-        for of_field in self.indexes.values() {
-            if of_field.index.read_ahead(go_on)? == ReadAhead::Stopped {
+        for index in self.indexes_of_all() {
+            if index.read_ahead(go_on)? == ReadAhead::Stopped {
                 return Ok(());
             }
         }
@@ -314,10 +367,11 @@ impl Segment {
     /// Every damaged file.
     pub fn verify(&self) -> Vec<Error> {
         let rows = nuthatch_segment::verify_sealed(&self.folder.join(ROWS_FILE)).err().map(Error::from);
-        let indexes = self.indexes.values().filter_map(|of_field| of_field.index.verify().err()).map(Error::from);
+        let indexes = self.indexes_of_all().filter_map(|index| index.verify().err()).map(Error::from);
+        let postings = self.postings_of_all().filter_map(|postings| postings.verify().err()).map(Error::from);
         let columns = self.columns_file.verify().err().map(Error::from);
         let ids = self.ids.as_ref().and_then(|ids| ids.verify().err());
-        rows.into_iter().chain(indexes).chain(columns).chain(ids).collect()
+        rows.into_iter().chain(indexes).chain(postings).chain(columns).chain(ids).collect()
     }
 }
 
@@ -362,6 +416,33 @@ fn build_index(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &mut 
     };
     index.finish(options, build.cache, build.access)?;
     if place != folder {
+        sync_folder(&place)?;
+    }
+    Ok(with_vector)
+}
+
+/// Writes the posting lists of a field, if any of `rows` has a value of it; says which have.
+fn build_postings(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &Build<'_>) -> Result<RoaringTreemap> {
+    let mut with_vector = RoaringTreemap::new();
+    let place = field_folder(folder, field.id);
+    let mut postings = None;
+    // The terms of some thousand rows are in memory at once.
+    let _working = build.working.lock();
+    let stored = |rows: &[u64]| field.stored(build.store, build.shard, rows);
+    for_rows(rows, &stored, &mut |row, value| {
+        let postings = match &mut postings {
+            Some(postings) => postings,
+            none => {
+                std::fs::create_dir_all(&place).map_err(|error| Error::io(&place, &error))?;
+                none.insert(PostingsWriter::create(&place.join(POSTINGS_FILE))?)
+            }
+        };
+        postings.push(&field.sparse(value)?)?;
+        with_vector.insert(row);
+        Ok(())
+    })?;
+    if let Some(postings) = postings {
+        postings.finish()?;
         sync_folder(&place)?;
     }
     Ok(with_vector)

@@ -3,11 +3,10 @@
 use nuthatch_store::{Batch, Table};
 
 use crate::Result;
-use crate::collection::field_options::{Wanted, new_fields};
+use crate::collection::field_options::{Wanted, format_of, new_fields};
 use crate::database::Database;
 use crate::descriptor::meta::{self, Meta, meta_key};
 use crate::durability::Durability;
-use crate::folder::FORMAT_OF_FIELDS;
 use crate::name::check_name;
 use crate::transfer::CollectionEntry;
 
@@ -48,8 +47,8 @@ impl Database {
         meta.metric()?;
         meta.element()?;
         nuthatch_text::Analyzer::new(&meta.language)?;
-        if !meta.fields.is_empty() {
-            shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+        if let Some(format) = format_of(&meta.fields) {
+            shared.folder.raise_format(format)?;
         }
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(tenant.number, &meta.name), meta::encode(&meta));

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::collection::VectorFieldOptions;
-use crate::descriptor::field::Field;
+use crate::descriptor::field::{Field, FieldKind};
 use crate::descriptor::meta::Counters;
 use crate::embedder::EmbedderMeta;
 use crate::transfer::{
-    EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION,
+    EXPORT_FORMAT_OF_FIELD_KINDS, EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OLDEST_READABLE,
+    EXPORT_FORMAT_VERSION,
 };
 use crate::{Error, Result};
 
@@ -74,7 +75,10 @@ pub struct CollectionEntry {
 pub struct FieldEntry {
     /// The field's name.
     pub name: String,
-    /// Components of a vector.
+    /// What its values are; absent for dense vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Components of a vector; 0 where they are sparse.
     pub dim: usize,
     /// How its vectors are compared.
     pub metric: String,
@@ -88,6 +92,7 @@ impl FieldEntry {
     pub(crate) fn of(field: &Field, counters: &Counters) -> Self {
         Self {
             name: field.name.clone(),
+            kind: (field.kind() != FieldKind::Dense).then(|| field.kind().as_str().to_string()),
             dim: field.dim.unwrap_or(0),
             metric: field.metric.to_string(),
             elements: field.element.to_string(),
@@ -98,7 +103,8 @@ impl FieldEntry {
     /// As `Database::collection` takes them.
     pub fn options(&self) -> Result<VectorFieldOptions> {
         Ok(VectorFieldOptions {
-            dim: Some(self.dim),
+            kind: self.kind.as_deref().map(str::parse).transpose()?,
+            dim: Some(self.dim).filter(|dim| *dim > 0),
             metric: Some(self.metric.parse()?),
             element: Some(self.elements.parse()?),
         })
@@ -132,14 +138,16 @@ pub struct GraphEntry {
 impl Manifest {
     /// Of an export that is being written now.
     pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>, graphs: Vec<GraphEntry>) -> Self {
-        let has_fields = collections.iter().any(|entry| !entry.vector_fields.is_empty());
+        let fields = || collections.iter().flat_map(|entry| &entry.vector_fields);
+        // An earlier program would pass them over.
+        let formats = [
+            (fields().any(|field| field.kind.is_some()), EXPORT_FORMAT_OF_FIELD_KINDS),
+            (!graphs.is_empty(), EXPORT_FORMAT_OF_GRAPHS),
+            (fields().next().is_some(), EXPORT_FORMAT_OF_FIELDS),
+        ];
+        let newest = formats.into_iter().find(|(is_there, _)| *is_there).map(|(_, format)| format);
         Self {
-            // An earlier program would pass graphs and named vectors over.
-            nuthatch_export: match (graphs.is_empty(), has_fields) {
-                (false, _) => EXPORT_FORMAT_OF_GRAPHS,
-                (true, true) => EXPORT_FORMAT_OF_FIELDS,
-                (true, false) => EXPORT_FORMAT_OLDEST_READABLE,
-            },
+            nuthatch_export: newest.unwrap_or(EXPORT_FORMAT_OLDEST_READABLE),
             format: JSONL.into(),
             created: Clock::system().stamp(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),

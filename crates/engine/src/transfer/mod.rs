@@ -28,11 +28,12 @@ use serde::{Deserialize, Serialize};
 use crate::backup::is_cancelled;
 use crate::{Error, ErrorKind, Result};
 
-/// Newest version of the layout of exports: from 2 on records may have named vectors, from 3 on there may be graphs. Each is written
-/// only where there are any.
-pub const EXPORT_FORMAT_VERSION: u32 = 3;
+/// Newest version of the layout of exports: from 2 on records may have named vectors, from 3 on there may be graphs, from 4 on
+/// sparse and token vectors. Each is written only where there are any.
+pub const EXPORT_FORMAT_VERSION: u32 = 4;
 const EXPORT_FORMAT_OF_FIELDS: u32 = 2;
 const EXPORT_FORMAT_OF_GRAPHS: u32 = 3;
+const EXPORT_FORMAT_OF_FIELD_KINDS: u32 = 4;
 /// Oldest version that is read.
 pub const EXPORT_FORMAT_OLDEST_READABLE: u32 = 1;
 

@@ -103,7 +103,7 @@ mod tests {
             payload: nuthatch_filter::encode(&payload),
         };
         let vector = vec![0.1, -0.0, f32::MIN_POSITIVE / 3.0, f32::MAX, 1.0 / 3.0];
-        let named = NamedVectors::from([("title".to_string(), vec![0.1, 1.0 / 3.0])]);
+        let named = NamedVectors::from([("title".to_string(), vec![0.1, 1.0 / 3.0].into())]);
         let line = serde_json::to_string(&Line::of(&row, (Some(vector.clone()), named.clone())).unwrap()).unwrap();
         let record = serde_json::from_str::<Line<'_>>(&line).unwrap().into_record().unwrap();
         assert_eq!((record.id, record.text, record.context, record.code), (row.id, row.text, row.context, true));
