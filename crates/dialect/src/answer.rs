@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::operations::Facet;
 use crate::search::Search;
-use crate::vector::{Vector, VectorFormat};
+use crate::vector::{FieldVector, Vector, VectorFormat};
 
 /// Hits, best first, and how they were found.
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,7 +64,7 @@ pub struct Hit {
     vector: Option<Vector>,
     /// Vectors of named fields, if the request asked for vectors.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    vectors: BTreeMap<String, Vector>,
+    vectors: BTreeMap<String, FieldVector>,
     legs: Legs,
 }
 
@@ -75,6 +75,9 @@ pub struct Legs {
     vector: Option<Leg>,
     /// Of `vectors`, by field.
     vectors: BTreeMap<String, Leg>,
+    /// Of `rerank`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rerank: Option<Leg>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -114,7 +117,7 @@ impl Answer {
 
 impl Hit {
     fn new(hit: nuthatch_engine::Hit, format: VectorFormat) -> Self {
-        let nuthatch_engine::Legs { text, vector, vectors } = hit.legs;
+        let nuthatch_engine::Legs { text, vector, vectors, rerank } = hit.legs;
         Self {
             datetimes: datetimes_of(&hit.payload),
             payload: payload_to_json(&hit.payload),
@@ -122,6 +125,7 @@ impl Hit {
                 text: text.map(Into::into),
                 vector: vector.map(Into::into),
                 vectors: vectors.into_iter().map(|(field, leg)| (field, leg.into())).collect(),
+                rerank: rerank.map(Into::into),
             },
             id: hit.id,
             score: hit.score,

@@ -25,4 +25,4 @@ pub use fields::{Field, Takes, fields};
 pub use names::{FUSIONS, FusionName, MODES, ModeName, Part};
 pub use record::{Record, StoredRecord};
 pub use search::{Search, further, refine};
-pub use vector::{Vector, VectorFormat, into_engine as vectors_into_engine};
+pub use vector::{FieldVector, Sparse, Vector, VectorFormat, into_engine as vectors_into_engine};

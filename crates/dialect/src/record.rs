@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::vector::{self, Vector, VectorFormat};
+use crate::vector::{self, FieldVector, Vector, VectorFormat};
 
 /// A record to store, with at least one of text, vector and payload.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -22,7 +22,7 @@ pub struct Record {
     pub vector: Option<Vector>,
     /// Vectors of named fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub vectors: BTreeMap<String, Vector>,
+    pub vectors: BTreeMap<String, FieldVector>,
     /// Named values: null, booleans, 64-bit integers, floats, strings, arrays and objects.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
@@ -54,7 +54,7 @@ pub struct StoredRecord {
     vector: Option<Vector>,
     /// Vectors of named fields, only if the request asked for them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    vectors: BTreeMap<String, Vector>,
+    vectors: BTreeMap<String, FieldVector>,
 }
 
 impl Record {
@@ -66,7 +66,9 @@ impl Record {
         let Self { id, text, vector, vectors, payload, datetimes, context, code } = self;
         let payload = payload_with_datetimes(payload, &datetimes);
         let payload = payload.map_err(|error| Error::invalid(format!("record {id:?}: {error}")))?;
-        let (vector, vectors) = (vector.map(Vector::into_engine), vector::into_engine(vectors));
+        let vectors = vector::into_engine(vectors)
+            .map_err(|error| Error::invalid(format!("record {id:?}: {}", error.message)))?;
+        let vector = vector.map(Vector::into_engine);
         Ok(nuthatch_engine::Record { id, text, vector, vectors, payload, context, code })
     }
 

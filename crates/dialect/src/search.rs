@@ -13,7 +13,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::accuracy::accuracy;
 use crate::fields::{Field, fields};
 use crate::names::{FusionName, ModeName, Part};
-use crate::vector::{self, Vector, VectorFormat};
+use crate::vector::{self, FieldVector, Vector, VectorFormat, tokens_into_engine};
 
 /// A search, with at least one of text, vector and like.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -30,9 +30,9 @@ pub struct Search {
     /// The named vector field to search with `vector` or `like`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub using: Option<String>,
-    /// Further legs: query vectors by named field.
+    /// Further legs: query vectors by named field; for a sparse field its indices and values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub vectors: BTreeMap<String, Vector>,
+    pub vectors: BTreeMap<String, FieldVector>,
     /// Default: every leg that the search and the collection allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeName>,
@@ -91,6 +91,9 @@ pub struct Search {
     /// Leave out records with a worse score: a lower one, or a greater distance where the score is a distance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f32>,
+    /// Rank the best hits anew by a field of token vectors (MaxSim); their scores are those of that comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<Rerank>,
     /// Timeout in milliseconds; the server's own limit applies as well.
     #[schema(minimum = 0)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +101,32 @@ pub struct Search {
     /// Return how the search ran.
     #[serde(default)]
     pub explain: bool,
+}
+
+/// How the best hits are ranked anew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rerank {
+    /// The field of token vectors.
+    pub using: String,
+    /// The query's: one vector for each of its tokens.
+    pub tokens: Vec<Vector>,
+    /// How many of the best hits to compare; default 100, at least limit and offset together.
+    #[serde(default = "candidates_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    pub candidates: usize,
+}
+
+impl Rerank {
+    fn into_engine(self) -> Result<nuthatch_engine::Rerank> {
+        let tokens =
+            tokens_into_engine(self.tokens).map_err(|error| Error::invalid(format!("rerank: {}", error.message)))?;
+        Ok(nuthatch_engine::Rerank { field: self.using, tokens, candidates: self.candidates })
+    }
+}
+
+fn candidates_default() -> usize {
+    nuthatch_engine::Rerank::CANDIDATES
 }
 
 fn limit_default() -> usize {
@@ -118,7 +147,7 @@ impl Default for Search {
 }
 
 /// Fields that faces take by their names and descriptions, without spelling them out.
-const FURTHER: [&str; 6] = ["facets", "group_by", "phrases", "fuzzy", "prefix", "score_threshold"];
+const FURTHER: [&str; 7] = ["facets", "group_by", "phrases", "fuzzy", "prefix", "score_threshold", "rerank"];
 
 /// The fields of a search that a face takes besides those that it spells out.
 pub fn further() -> Vec<Field> {
@@ -134,20 +163,21 @@ pub fn further() -> Vec<Field> {
 pub fn refine(given: Map<String, Value>) -> Result<Refine> {
     match given.keys().find(|name| !FURTHER.contains(&name.as_str())) {
         Some(unknown) => Err(Error::invalid(format!("unknown field `{unknown}`"))),
-        None => Search::of(given).map(|search| search.refine()),
+        None => Search::of(given)?.refine(),
     }
 }
 
 impl Search {
-    fn refine(&self) -> Refine {
-        Refine {
+    fn refine(&self) -> Result<Refine> {
+        Ok(Refine {
             facets: self.facets.clone(),
             group_by: self.group_by.clone(),
             phrases: self.phrases.clone(),
             fuzzy: self.fuzzy,
             prefix: self.prefix,
             score_threshold: self.score_threshold,
-        }
+            rerank: self.rerank.clone().map(Rerank::into_engine).transpose()?,
+        })
     }
 
     /// Of the fields that were given; the others are at their defaults.
@@ -176,7 +206,7 @@ impl Search {
             payload: has(Part::Payload),
             vector: self.include.is_some() && has(Part::Vector),
         };
-        let refine = self.refine();
+        let refine = self.refine()?;
         let search = nuthatch_engine::Search {
             refine,
             mode: self.mode.map(Into::into),
@@ -192,7 +222,7 @@ impl Search {
             vector: self.vector.map(Vector::into_engine),
             like: self.like,
             using: self.using,
-            vectors: vector::into_engine(self.vectors),
+            vectors: vector::into_engine(self.vectors)?,
         };
         match &self.filter {
             Some(condition) => search.filter(condition),
@@ -212,7 +242,8 @@ mod tests {
     fn a_search_is_written_as_it_is_read() {
         let mut search: Search = serde_json::from_str(WRITTEN).unwrap();
         let base64 = || Vector::Base64("AACAPw==".into());
-        (search.vector, search.vectors) = (Some(base64()), [("title".to_string(), base64())].into());
+        (search.vector, search.vectors) =
+            (Some(base64()), [("title".to_string(), FieldVector::Dense(base64()))].into());
         assert_eq!(serde_json::to_string(&search).unwrap(), WRITTEN);
         let engine = search.into_engine(None, None).unwrap();
         assert_eq!(engine.include, Include { text: true, payload: false, vector: true });

@@ -5,8 +5,8 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_engine::NamedVectors;
-use serde::de::{Error, SeqAccess, Visitor};
+use nuthatch_engine::{NamedVectors, SparseVector, TokenVectors, VectorValue};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
@@ -48,14 +48,154 @@ impl VectorFormat {
         }
     }
 
-    pub fn write_all(self, vectors: NamedVectors) -> BTreeMap<String, Vector> {
-        vectors.into_iter().map(|(field, vector)| (field, self.write(vector))).collect()
+    /// A value of whatever kind.
+    pub fn write_value(self, value: VectorValue) -> FieldVector {
+        match value {
+            VectorValue::Dense(vector) => FieldVector::Dense(self.write(vector)),
+            VectorValue::Sparse(vector) => {
+                FieldVector::Sparse(Sparse { indices: vector.indices().to_vec(), values: vector.values().to_vec() })
+            }
+            VectorValue::Tokens(tokens) => {
+                FieldVector::Tokens(tokens.rows().map(|row| self.write(row.to_vec())).collect())
+            }
+        }
+    }
+
+    pub fn write_all(self, vectors: NamedVectors) -> BTreeMap<String, FieldVector> {
+        vectors.into_iter().map(|(field, value)| (field, self.write_value(value))).collect()
     }
 }
 
+/// The value of a vector field: a vector; for a sparse field its indices and values; for a field of token vectors one vector for each
+/// token.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum FieldVector {
+    Dense(Vector),
+    Sparse(Sparse),
+    Tokens(Vec<Vector>),
+}
+
+/// Weights of terms: as many values, finite and above 0, as indices, each of which occurs once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sparse {
+    pub indices: Vec<u32>,
+    pub values: Vec<f32>,
+}
+
+impl FieldVector {
+    /// As the engine has it.
+    ///
+    /// # Errors
+    /// `Invalid` for weights and token vectors that cannot be stored.
+    pub fn into_engine(self) -> nuthatch_engine::Result<VectorValue> {
+        Ok(match self {
+            Self::Dense(vector) => VectorValue::Dense(vector.into_engine()),
+            Self::Sparse(Sparse { indices, values }) => VectorValue::Sparse(SparseVector::new(indices, values)?),
+            Self::Tokens(rows) => VectorValue::Tokens(tokens_into_engine(rows)?),
+        })
+    }
+}
+
+/// The vectors of a record's or a query's tokens.
+pub fn tokens_into_engine(rows: Vec<Vector>) -> nuthatch_engine::Result<TokenVectors> {
+    TokenVectors::of_rows(rows.into_iter().map(Vector::into_engine).collect())
+}
+
 /// Of several fields.
-pub fn into_engine(vectors: BTreeMap<String, Vector>) -> NamedVectors {
-    vectors.into_iter().map(|(field, vector)| (field, vector.into_engine())).collect()
+///
+/// # Errors
+/// `Invalid`, with the field's name.
+pub fn into_engine(vectors: BTreeMap<String, FieldVector>) -> nuthatch_engine::Result<NamedVectors> {
+    let one = |(field, value): (String, FieldVector)| match value.into_engine() {
+        Ok(value) => Ok((field, value)),
+        Err(error) => {
+            Err(nuthatch_engine::Error { message: format!("vector field {field:?}: {}", error.message), ..error })
+        }
+    };
+    vectors.into_iter().map(one).collect()
+}
+
+impl<'de> Deserialize<'de> for FieldVector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyKind)
+    }
+}
+
+struct AnyKind;
+
+impl<'de> Visitor<'de> for AnyKind {
+    type Value = FieldVector;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a vector, `indices` and `values`, or a list of vectors")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<FieldVector, A::Error> {
+        let (mut numbers, mut rows) = (Vec::with_capacity(items.size_hint().unwrap_or(0)), Vec::new());
+        while let Some(item) = items.next_element()? {
+            match item {
+                Item::Number(number) => numbers.push(number),
+                Item::Row(row) => rows.push(row),
+            }
+        }
+        match (rows.is_empty(), numbers.is_empty()) {
+            (true, _) => Ok(FieldVector::Dense(Vector::Numbers(numbers))),
+            (false, true) => Ok(FieldVector::Tokens(rows)),
+            (false, false) => Err(A::Error::custom("numbers and vectors are mixed in one list")),
+        }
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<FieldVector, E> {
+        Either.visit_str(text).map(FieldVector::Dense)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FieldVector, A::Error> {
+        Sparse::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(FieldVector::Sparse)
+    }
+}
+
+/// Of a list that is one vector, or of a list of vectors.
+enum Item {
+    Number(f32),
+    Row(Vector),
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyItem)
+    }
+}
+
+struct AnyItem;
+
+impl<'de> Visitor<'de> for AnyItem {
+    type Value = Item;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a number, or a vector")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Item, E> {
+        Ok(Item::Number(number as f32))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Item, E> {
+        Ok(Item::Number(number as f32))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Item, E> {
+        Ok(Item::Number(number as f32))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, numbers: A) -> Result<Item, A::Error> {
+        Either.visit_seq(numbers).map(Item::Row)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Item, E> {
+        Either.visit_str(text).map(Item::Row)
+    }
 }
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -114,6 +254,34 @@ mod tests {
         assert_eq!(serde_json::to_string(&VectorFormat::Base64.write(vec![1.0])).unwrap(), "\"AACAPw==\"");
         assert_eq!(read("[]"), Ok(vec![]));
         assert_eq!(read("\"\""), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_field_takes_a_vector_weights_of_terms_or_a_vector_for_each_token() {
+        let read = |json: &str| serde_json::from_str::<FieldVector>(json).map_err(|error| error.to_string());
+        let engine = |json: &str| read(json).unwrap().into_engine().map_err(|error| error.message);
+        assert_eq!(engine("[1, 0.5]"), Ok(VectorValue::Dense(vec![1.0, 0.5])));
+        assert_eq!(engine("\"AACAPw==\""), Ok(VectorValue::Dense(vec![1.0])));
+        let sparse = SparseVector::new(vec![3, 9], vec![0.5, 2.0]).unwrap();
+        assert_eq!(engine(r#"{"indices": [9, 3], "values": [2, 0.5]}"#), Ok(VectorValue::Sparse(sparse.clone())));
+        let tokens = TokenVectors::of_rows(vec![vec![1.0], vec![0.25]]).unwrap();
+        assert_eq!(engine("[\"AACAPw==\", [0.25]]"), Ok(VectorValue::Tokens(tokens.clone())));
+        for value in [VectorValue::Sparse(sparse), VectorValue::Tokens(tokens)] {
+            for format in [VectorFormat::Numbers, VectorFormat::Base64] {
+                let json = serde_json::to_string(&format.write_value(value.clone())).unwrap();
+                assert_eq!(engine(&json), Ok(value.clone()), "{json}");
+            }
+        }
+        for wrong in
+            ["[1, [2]]", "{\"indices\": [1]}", "{\"indices\": [-1], \"values\": [1]}", "[[[1]]]", "1", "[null]"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        for wrong in
+            ["[[1], [1, 2]]", "{\"indices\": [1], \"values\": [0]}", "{\"indices\": [1, 1], \"values\": [1, 1]}"]
+        {
+            assert!(engine(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

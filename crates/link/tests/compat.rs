@@ -69,14 +69,15 @@ fn with_fields(at: i64) -> Record {
     let mut record = expected(at, Element::F32);
     for (element, _) in ELEMENTS.iter().filter(|(element, _)| (at + *element as i64) % 4 > 0) {
         let of_field = expected(at - at % 3 + 1, *element).vector; // one that has a vector
-        record.vectors.extend(of_field.map(|vector| (format!("of-{element}"), vector)));
+        record.vectors.extend(of_field.map(|vector| (format!("of-{element}"), vector.into())));
     }
     record
 }
 
 fn fill_fields(db: &Database) {
     let field = |(element, metric): (Element, Metric)| {
-        let field = VectorFieldOptions { dim: Some(8), metric: Some(metric), element: Some(element) };
+        let field =
+            VectorFieldOptions { dim: Some(8), metric: Some(metric), element: Some(element), ..Default::default() };
         (format!("of-{element}"), field)
     };
     let options = CollectionOptions {
@@ -98,7 +99,8 @@ fn check_fields(db: &Database, note: &str) {
         let found = collection.get(&[&wanted.id], true).unwrap()[0].clone().unwrap();
         assert_eq!((found.vector, found.vectors), (wanted.vector, wanted.vectors.clone()), "{note}: {at}");
         for (field, vector) in wanted.vectors {
-            let near = collection.search(&Search::vector(vector.clone()).using(&field).limit(3)).unwrap();
+            let near =
+                collection.search(&Search::vector(vector.dense().unwrap().to_vec()).using(&field).limit(3)).unwrap();
             assert_eq!(near.hits.len(), 3, "{note}: {field} {at}");
             if field != "of-f16" {
                 let first = collection.get(&[&near.hits[0].id], true).unwrap()[0].clone().unwrap();
@@ -278,6 +280,35 @@ fn ask_cache(prompt: &str) -> AskCache {
     AskCache { prompt: prompt.into(), vector: Some(vec![1.0, 0.02]), ..AskCache::default() }
 }
 
+/// Sparse and token vectors, sealed and fresh ones.
+fn with_kinds(at: u32) -> Record {
+    let sparse = SparseVector::new(vec![at % 7, 1000 + at], vec![0.5 + at as f32, 2.0]).unwrap();
+    let tokens = TokenVectors::of_rows(vec![vec![1.0, at as f32], vec![-1.0, 0.25]]).unwrap();
+    Record::new(format!("s{at}")).text("seed").named_vector("splade", sparse).named_vector("late", tokens)
+}
+
+fn fill_sparse(db: &Database) {
+    let sparse = VectorFieldOptions { kind: Some(FieldKind::Sparse), ..Default::default() };
+    let tokens = VectorFieldOptions { kind: Some(FieldKind::Tokens), dim: Some(2), ..Default::default() };
+    let vectors = [("splade".to_string(), sparse), ("late".to_string(), tokens)].into();
+    let notes = db.collection("kinds", CollectionOptions { vectors, ..no_embedder() }).unwrap();
+    notes.upsert((0..100).map(with_kinds).collect()).unwrap();
+    notes.wait_until_indexed(None).unwrap();
+    notes.upsert((100..110).map(with_kinds).collect()).unwrap();
+}
+
+fn check_sparse(db: &Database, note: &str) {
+    let notes = db.existing_collection("kinds").unwrap();
+    for at in [3, 99, 105] {
+        let wanted = with_kinds(at);
+        assert_eq!(notes.get(&[&wanted.id], true).unwrap()[0].clone().unwrap().vectors, wanted.vectors, "{note}");
+        let query = SparseVector::new(vec![1000 + at], vec![1.0]).unwrap();
+        let search = Search { vectors: [("splade".to_string(), query.into())].into(), ..Search::default() };
+        let hits = notes.search(&search).unwrap().hits;
+        assert_eq!((hits.len(), hits[0].id.clone(), hits[0].score), (1, wanted.id, 2.0), "{note}");
+    }
+}
+
 /// Removes the fixture of this format and makes it anew.
 #[test]
 #[ignore = "run by `make compat-fixture`, when the format changes"]
@@ -289,11 +320,13 @@ fn make_the_fixture() {
     fill_graph(&db);
     fill_tree(&db);
     fill_cache(&db);
+    fill_sparse(&db);
     check(&db, "as made");
     check_fields(&db, "as made");
     check_graph(&db, "as made");
     check_tree(&db, "as made");
     check_cache(&db, "as made");
+    check_sparse(&db, "as made");
     db.close().unwrap();
     let target = fixtures().join(format!("format-{FORMAT_VERSION}"));
     if target.exists() {
@@ -339,6 +372,10 @@ fn folders_of_every_format_open_and_answer() {
             fill_cache(&db);
         }
         check_cache(&db, &name);
+        if name.as_str() < "format-6" {
+            fill_sparse(&db);
+        }
+        check_sparse(&db, &name);
         // They can be written as well, merged, migrated, and opened again.
         let notes = db.existing_collection("of-f32").unwrap();
         notes.upsert(vec![expected(12, Element::F32)]).unwrap();

@@ -31,7 +31,12 @@ type Kind = (&'static str, usize, Element, Metric);
 
 fn options(fields: &[Kind]) -> CollectionOptions {
     let one = |(name, dim, element, metric): &Kind| {
-        let field = VectorFieldOptions { dim: Some(*dim), metric: Some(*metric), element: Some(*element) };
+        let field = VectorFieldOptions {
+            dim: Some(*dim),
+            metric: Some(*metric),
+            element: Some(*element),
+            ..Default::default()
+        };
         (name.to_string(), field)
     };
     CollectionOptions {
@@ -69,12 +74,16 @@ fn score((.., metric): Kind, a: &[f32], b: &[f32]) -> f64 {
     }
 }
 
+fn dense<'k>(kept: &'k Kept, field: &str) -> &'k [f32] {
+    kept.vectors[field].dense().unwrap()
+}
+
 fn random_kept(dice: &mut fastrand::Rng, fields: &[Kind]) -> Kept {
     let mut vectors = NamedVectors::new();
     for kind in fields.iter().chain([&unnamed()]) {
         // Some fields are in nearly every record, some in few.
         if dice.usize(..10) < 9 - kind.1 % 8 {
-            vectors.insert(kind.0.to_string(), random_vector(dice, *kind));
+            vectors.insert(kind.0.to_string(), random_vector(dice, *kind).into());
         }
     }
     Kept { vectors, year: dice.i64(2000..2026) }
@@ -82,7 +91,7 @@ fn random_kept(dice: &mut fastrand::Rng, fields: &[Kind]) -> Kept {
 
 fn record(id: &str, kept: &Kept) -> Record {
     let mut vectors = kept.vectors.clone();
-    let vector = vectors.remove("");
+    let vector = vectors.remove("").and_then(VectorValue::into_dense);
     let payload = Payload::from([("year".to_string(), Value::Int(kept.year))]);
     Record { vector, vectors, ..Record::new(id).payload(payload) }
 }
@@ -101,7 +110,7 @@ fn assert_same(collection: &Collection, model: &Model, fields: &[Kind], dice: &m
         let page = collection.scan(&Scan { cursor, limit: 97, filter: None, vectors: true }).unwrap();
         for found in page.records {
             let mut vectors = found.vectors;
-            vectors.extend(found.vector.map(|vector| (String::new(), vector)));
+            vectors.extend(found.vector.map(|vector| (String::new(), vector.into())));
             let Some(Value::Int(year)) = found.payload.get("year") else { panic!("{note}: {:?}", found.payload) };
             seen.insert(found.id, Kept { vectors, year: *year });
         }
@@ -130,7 +139,7 @@ fn assert_same(collection: &Collection, model: &Model, fields: &[Kind], dice: &m
             let hits = collection.search(&by_id).unwrap().hits;
             assert!(hits.iter().all(|hit| hit.id != *id), "{note}: {} itself", kind.0);
             for hit in hits {
-                let own = score(*kind, &kept.vectors[kind.0], &model[&hit.id].vectors[kind.0]);
+                let own = score(*kind, dense(kept, kind.0), dense(&model[&hit.id], kind.0));
                 assert!((f64::from(hit.score) - own).abs() < 1e-2 + own.abs() * 1e-4, "{note}: {own} {}", hit.score);
             }
         }
@@ -150,8 +159,8 @@ fn finds_the_nearest(
     let mut store: Vec<f64> = model
         .values()
         .filter(passes)
-        .filter_map(|kept| kept.vectors.get(kind.0))
-        .map(|vector| score(kind, &query, vector))
+        .filter(|kept| kept.vectors.contains_key(kind.0))
+        .map(|kept| score(kind, &query, dense(kept, kind.0)))
         .collect();
     store.sort_by(f64::total_cmp);
     if !kind.3.lower_is_better() {
@@ -173,11 +182,11 @@ fn finds_the_nearest(
     let mut right = 0;
     for (at, hit) in answer.hits.iter().enumerate() {
         let kept = &model[&hit.id];
-        let own = score(kind, &query, &kept.vectors[kind.0]);
+        let own = score(kind, &query, dense(kept, kind.0));
         assert!(near(f64::from(hit.score), own), "{note}: {} scored {} instead of {own}", hit.id, hit.score);
         assert!(passes(&kept), "{note}: {} does not pass", hit.id);
         let mut vectors = hit.vectors.clone();
-        vectors.extend(hit.vector.clone().map(|vector| (String::new(), vector)));
+        vectors.extend(hit.vector.clone().map(|vector| (String::new(), vector.into())));
         assert_eq!(vectors, kept.vectors, "{note}");
         right += usize::from(near(own, store[at]));
     }
@@ -316,7 +325,7 @@ fn a_named_field_answers_as_the_same_vectors_unnamed() {
     let mut dice = fastrand::Rng::with_seed(7);
     let rows: Vec<Vec<f32>> = (0..count).map(|_| (0..DIM).map(|_| dice.f32() * 2.0 - 1.0).collect()).collect();
     let options_of = |named: bool| {
-        let field = VectorFieldOptions { dim: Some(DIM), metric: Some(Metric::L2), element: None };
+        let field = VectorFieldOptions { dim: Some(DIM), metric: Some(Metric::L2), ..Default::default() };
         CollectionOptions {
             embedder: EmbedderChoice::None,
             metric: Some(Metric::L2),
@@ -396,7 +405,8 @@ fn several_legs_are_fused_and_each_is_shown() {
         ])
         .unwrap();
     for indexed in [false, true] {
-        let vectors = NamedVectors::from([("title".into(), vec![0.0, 0.0]), ("image".into(), vec![1.0, 0.0])]);
+        let vectors =
+            NamedVectors::from([("title".into(), vec![0.0, 0.0].into()), ("image".into(), vec![1.0, 0.0].into())]);
         let search = Search { vectors: vectors.clone(), ..Search::text("red") };
         let answer = notes.search(&search).unwrap();
         let ids: Vec<&str> = answer.hits.iter().map(|hit| hit.id.as_str()).collect();
@@ -411,11 +421,11 @@ fn several_legs_are_fused_and_each_is_shown() {
 
         let without_text = notes.search(&Search { vectors: vectors.clone(), ..Search::default() }).unwrap();
         assert_eq!((without_text.hits[0].id.as_str(), without_text.hits.len()), ("both", 3));
-        let one = NamedVectors::from([("image".to_string(), vec![1.0, 0.0])]);
+        let one = NamedVectors::from([("image".to_string(), vec![1.0, 0.0].into())]);
         let one = notes.search(&Search { vectors: one, ..Search::default() }).unwrap();
         assert_eq!((one.hits[0].id.as_str(), one.hits[0].score, one.explain.fusion), ("image", 1.0, None));
         let beside = Search {
-            vectors: NamedVectors::from([("image".into(), vec![1.0, 0.0])]),
+            vectors: NamedVectors::from([("image".into(), vec![1.0, 0.0].into())]),
             ..Search::like("both").using("title")
         };
         let beside = notes.search(&beside).unwrap();
@@ -449,17 +459,20 @@ fn what_a_field_cannot_hold_is_refused_by_name_and_nothing_changes() {
         }
         let error = notes.search(&Search::vector(vector.clone()).using(field)).unwrap_err();
         assert!(error.kind == ErrorKind::Invalid && error.message.contains(said), "{error}");
-        let error = notes.search(&Search { vectors: [(field.to_string(), vector)].into(), ..Search::default() });
+        let error = notes.search(&Search { vectors: [(field.to_string(), vector.into())].into(), ..Search::default() });
         let error = error.unwrap_err();
         assert!(error.kind == ErrorKind::Invalid && error.message.contains(said), "{error}");
     }
     let kept = notes.get(&["a"], true).unwrap()[0].clone().unwrap();
-    assert_eq!(kept.vectors, NamedVectors::from([("title".into(), vec![0.5; 12])]));
+    assert_eq!(kept.vectors, NamedVectors::from([("title".into(), vec![0.5; 12].into())]));
     let searches = [
         (Search::text("words").using("title"), "`using` names vector field \"title\""),
         (Search::like("a").using("image"), "no vector of field \"image\""),
         (
-            Search { vectors: [("title".to_string(), vec![0.0; 12])].into(), ..Search::like("a").using("title") },
+            Search {
+                vectors: [("title".to_string(), vec![0.0; 12].into())].into(),
+                ..Search::like("a").using("title")
+            },
             "searched twice",
         ),
     ];
@@ -467,7 +480,7 @@ fn what_a_field_cannot_hold_is_refused_by_name_and_nothing_changes() {
         let error = notes.search(&search).unwrap_err();
         assert!(error.kind == ErrorKind::Invalid && error.message.contains(said), "{error}");
     }
-    let field = |dim: Option<usize>, metric: Option<Metric>| VectorFieldOptions { dim, metric, element: None };
+    let field = |dim: Option<usize>, metric: Option<Metric>| VectorFieldOptions { dim, metric, ..Default::default() };
     let fields = [
         ("title", field(Some(13), None), "has dim 12, but 13 was given"),
         ("title", field(None, Some(Metric::Dot)), "has metric l2, but dot was given"),
@@ -539,7 +552,7 @@ fn named_vectors_survive_snapshots_transactions_backups_and_exports() {
     let inside = transaction.collection("notes").unwrap();
     inside.upsert(vec![Record::new("r1").named_vector("title", vec![9.0; 12])]).unwrap();
     let seen = inside.get(&["r1"], true).unwrap()[0].clone().unwrap();
-    assert_eq!(seen.vectors["title"], vec![9.0; 12]);
+    assert_eq!(seen.vectors["title"], vec![9.0; 12].into());
     transaction.commit(Durability::Commit).unwrap();
     let mut batch = WriteBatch::new();
     batch.upsert("notes", vec![Record::new("r2").named_vector("title", vec![8.0; 12])]);
@@ -551,7 +564,7 @@ fn named_vectors_survive_snapshots_transactions_backups_and_exports() {
     assert_eq!(now, ["r1", "r2"]);
     drop((before, snapshot));
     for (id, x) in [("r1", 9.0), ("r2", 8.0)] {
-        model.insert(id.into(), Kept { vectors: [("title".to_string(), vec![x; 12])].into(), year: 2000 });
+        model.insert(id.into(), Kept { vectors: [("title".to_string(), vec![x; 12].into())].into(), year: 2000 });
         notes.upsert(vec![record(id, &model[id])]).unwrap();
     }
 

@@ -47,7 +47,7 @@ fn an_update_changes_its_fields_and_keeps_text_and_vectors_of_every_type() {
         let options = CollectionOptions { vectors: [("side".to_string(), named)].into(), ..no_embedder() };
         let (_db, notes) = records(3, options);
         let mut record = Record::new("x").text("the words of x").vector(vec![0.25, 0.1]);
-        record.vectors.insert("side".into(), vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
+        record.vectors.insert("side".into(), vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0].into());
         record.context = Some("Above".into());
         notes.upsert(vec![record]).unwrap();
         notes.wait_until_indexed(None).unwrap();

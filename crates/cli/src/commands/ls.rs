@@ -156,8 +156,9 @@ fn file_json(file: &FileInfo) -> serde_json::Value {
 }
 
 fn vector_field_json(field: &VectorFieldInfo) -> (String, serde_json::Value) {
-    let VectorFieldInfo { name, dim, metric, element, vectors } = field;
+    let VectorFieldInfo { name, kind, dim, metric, element, vectors } = field;
     let what = json!({
+        "kind": kind,
         "dim": dim,
         "metric": metric.to_string(),
         "elements": element.to_string(),

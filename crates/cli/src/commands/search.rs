@@ -292,7 +292,7 @@ struct LegsJson {
 impl<'a> HitJson<'a> {
     fn new(hit: &'a Hit) -> Self {
         let leg = |leg: &Option<Leg>| leg.map(nuthatch_dialect::Leg::from);
-        let Legs { text, vector, vectors: _ } = &hit.legs; // one vector leg is all that can be asked for here
+        let Legs { text, vector, vectors: _, rerank: _ } = &hit.legs; // one vector leg is all that can be asked for here
         Self {
             id: &hit.id,
             score: hit.score,

@@ -61,15 +61,14 @@ fn show_collection(out: &mut Out, info: &CollectionInfo) -> Result<(), Failure> 
         writeln!(out, "  vectors for {} %: {} to come", pending.percent(), thousands(info.pending))?;
     }
     for field in &info.vector_fields {
-        writeln!(
-            out,
-            "  {} {} of {} dimensions ({}, {})",
-            count(field.vectors, "vector"),
-            field.name,
-            field.dim,
-            field.element,
-            field.metric
-        )?;
+        let what = match field.kind.as_str() {
+            "sparse" => "sparse".to_string(),
+            kind => {
+                let tokens = if kind == "tokens" { "a token, " } else { "" };
+                format!("{tokens}of {} dimensions ({}, {})", field.dim, field.element, field.metric)
+            }
+        };
+        writeln!(out, "  {} {} {what}", count(field.vectors, "vector"), field.name)?;
     }
     let embedder = info.embedder.as_deref().unwrap_or("none");
     writeln!(out, "  embedder {embedder}, language {}", info.language)?;

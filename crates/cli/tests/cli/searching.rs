@@ -195,7 +195,7 @@ fn a_search_whose_time_is_up_is_unavailable_and_not_the_embedders_fault() {
 fn named_vectors_are_searched_listed_and_shown() {
     let place = Place::new();
     let database = Database::open(place.data(), Options { background: false, ..Options::default() }).unwrap();
-    let title = VectorFieldOptions { dim: Some(2), metric: Some(Metric::L2), element: None };
+    let title = VectorFieldOptions { dim: Some(2), metric: Some(Metric::L2), ..Default::default() };
     let options = CollectionOptions {
         embedder: EmbedderChoice::None,
         vectors: [("title".to_string(), title)].into(),

@@ -6,7 +6,7 @@
 //! | `text`, `context` | string | the same |
 //! | `code` | bool | its text is source code (written, not read) |
 //! | `vector` | list of numbers; read as fixed_size_list of float32, float16, int8 or uint8 | its unnamed vector |
-//! | a vector field's name | the same | its vector of that field |
+//! | a vector field's name | the same; of a sparse field struct of `indices` and `values`; of token vectors list of lists | its value of that field |
 //! | `payload` | string | its payload, as JSON |
 //! | `datetimes` | list of strings | which strings of its JSON are datetimes, as dotted paths |
 //! | any other, and `payload.` with any name | bool, whole number, float, string, timestamp, date, list or struct of these | the payload's field of that name |
@@ -25,6 +25,7 @@ mod records;
 mod round_trip;
 mod shape;
 mod strings;
+mod values;
 pub mod vectors;
 
 pub use records::{Holder, Layout, Queries};

@@ -7,10 +7,12 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, Float32Array, RecordBatch, UInt64Array};
 use nuthatch_link::{
-    Error, Hit, Passing, PassingVector, Payload, Result, Value, Visitor, Wanted, datetimes_of, payload_to_json,
+    Error, Hit, Passing, PassingVector, Payload, Result, Value, VectorValue, Visitor, Wanted, datetimes_of,
+    payload_to_json,
 };
 
 use crate::columns::shape::{FieldKind, Part};
+use crate::columns::values::{Sparse, Tokens};
 use crate::columns::vectors::Vectors;
 use crate::columns::{Shape, UNNAMED};
 
@@ -29,6 +31,8 @@ enum Column {
     Paths(ListBuilder<StringBuilder>),
     Values(Values),
     Vectors(Vectors),
+    Sparse(Sparse),
+    Tokens(Tokens),
     Scores(Vec<f32>),
     Queries(Vec<u64>),
 }
@@ -54,7 +58,7 @@ impl Shape {
     pub fn wanted(&self) -> Wanted {
         let field = |part: &Part| match part {
             Part::Vector { .. } => Some(UNNAMED.to_string()),
-            Part::Named { name, .. } => Some(name.clone()),
+            Part::Named { name, .. } | Part::Sparse { name } | Part::Tokens { name } => Some(name.clone()),
             _ => None,
         };
         Wanted {
@@ -77,8 +81,9 @@ impl Building<'_> {
     pub fn hit(&mut self, hit: &Hit, query: u64) -> Result<()> {
         self.row(&hit.id, hit.text.as_deref(), hit.context.as_deref(), &hit.payload, (hit.score, query));
         let number = self.rows - 1;
-        for (name, vector) in &hit.vectors {
-            self.vector(number, name, PassingVector::Components(vector))?;
+        for (name, value) in &hit.vectors {
+            let passing = value.dense().map_or(PassingVector::Value(value), PassingVector::Components);
+            self.vector(number, name, passing)?;
         }
         hit.vector.as_ref().map_or(Ok(()), |vector| self.vector(number, UNNAMED, PassingVector::Components(vector)))
     }
@@ -131,14 +136,25 @@ impl Visitor for Building<'_> {
     fn vector(&mut self, number: usize, field: &str, vector: PassingVector<'_>) -> Result<()> {
         let is_of = |part: &Part| match part {
             Part::Vector { .. } => field == UNNAMED,
-            Part::Named { name, .. } => field == name,
+            Part::Named { name, .. } | Part::Sparse { name } | Part::Tokens { name } => field == name,
             _ => false,
         };
         let place = self.shape.parts.iter().position(is_of);
         match place.map(|at| &mut self.columns[at]) {
-            Some(Column::Vectors(vectors)) => vectors.push(number, vector),
-            _ => Ok(()), // a hit has all its vectors
+            Some(Column::Vectors(vectors)) => return vectors.push(number, vector),
+            Some(Column::Sparse(column)) => {
+                if let PassingVector::Value(VectorValue::Sparse(vector)) = vector {
+                    column.push(number, vector);
+                }
+            }
+            Some(Column::Tokens(column)) => {
+                if let PassingVector::Value(VectorValue::Tokens(tokens)) = vector {
+                    column.push(number, tokens);
+                }
+            }
+            _ => {} // a hit has all its vectors
         }
+        Ok(())
     }
 }
 
@@ -151,6 +167,8 @@ impl Part {
             Self::Vector { element, dim } | Self::Named { element, dim, .. } => {
                 Column::Vectors(Vectors::new(*element, *dim, rows))
             }
+            Self::Sparse { .. } => Column::Sparse(Sparse::new()),
+            Self::Tokens { .. } => Column::Tokens(Tokens::new()),
             Self::Field { kind, .. } => Column::Values(kind.values(rows)),
             Self::Score => Column::Scores(Vec::with_capacity(rows)),
             Self::Query => Column::Queries(Vec::with_capacity(rows)),
@@ -165,6 +183,8 @@ impl Column {
             Self::Paths(mut paths) => Arc::new(paths.finish()),
             Self::Values(values) => values.finish(),
             Self::Vectors(vectors) => return vectors.finish(rows),
+            Self::Sparse(vectors) => return vectors.finish(rows),
+            Self::Tokens(tokens) => tokens.finish(rows),
             Self::Scores(scores) => Arc::new(Float32Array::from(scores)),
             Self::Queries(queries) => Arc::new(UInt64Array::from(queries)),
         })

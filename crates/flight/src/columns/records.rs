@@ -3,12 +3,12 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use nuthatch_link::{CollectionInfo, Error, NamedVectors, Record, Result, VectorFieldInfo};
+use nuthatch_link::{CollectionInfo, Error, NamedVectors, Record, Result, VectorFieldInfo, VectorValue};
 
 use crate::columns::json::{self, JsonColumns};
 use crate::columns::mark::{self, Mark};
 use crate::columns::strings::{Strings, ids, is_whole};
-use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, TEXT, VECTOR, payload, vectors};
+use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, TEXT, VECTOR, payload, values, vectors};
 
 /// The text and the vector of a question.
 pub type Question = (Option<String>, Option<Vec<f32>>);
@@ -25,12 +25,20 @@ pub struct Layout {
     code: Option<usize>,
     vector: Option<usize>,
     /// Columns of vector fields.
-    named: Vec<(usize, String)>,
+    named: Vec<(usize, String, Form)>,
     /// Columns of payload fields.
     fields: Vec<(usize, String)>,
     json: JsonColumns,
     /// What becomes of values that a record has not.
     notes: Vec<String>,
+}
+
+/// What a column of a vector field has.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Dense,
+    Sparse,
+    Tokens,
 }
 
 /// The vectors that a collection holds, or is going to hold.
@@ -97,9 +105,17 @@ impl Layout {
                     layout.vector = Some(at);
                 }
                 _ => match holder.fields.iter().find(|field| field.name == name) {
+                    Some(field) if field.kind == "sparse" => {
+                        values::check_sparse(name, kind)?;
+                        layout.named.push((at, name.into(), Form::Sparse));
+                    }
+                    Some(field) if field.kind == "tokens" => {
+                        values::check_tokens(name, kind)?;
+                        layout.named.push((at, name.into(), Form::Tokens));
+                    }
                     Some(field) if vectors::is_list(kind) => {
                         layout.check_vectors(name, kind, Some(field.dim), holder)?;
-                        layout.named.push((at, name.into()));
+                        layout.named.push((at, name.into(), Form::Dense));
                     }
                     _ => layout.add_payload_field(schema, at, marked)?,
                 },
@@ -158,8 +174,17 @@ impl Layout {
         let codes = self.code.map(|at| columns[at].as_boolean());
         let mut vectors = self.vector.map(|at| vectors::read(VECTOR, &columns[at])).transpose()?;
         let mut named = Vec::with_capacity(self.named.len());
-        for (at, name) in &self.named {
-            named.push((name, vectors::read(name, &columns[*at])?));
+        for (at, name, form) in &self.named {
+            let column = &columns[*at];
+            let values = match form {
+                Form::Dense => {
+                    let vectors = vectors::read(name, column)?;
+                    vectors.into_iter().map(|vector| vector.map(VectorValue::Dense)).collect()
+                }
+                Form::Sparse => values::read_sparse(name, column)?,
+                Form::Tokens => values::read_tokens(name, column)?,
+            };
+            named.push((name, values));
         }
         let mut records = Vec::with_capacity(batch.num_rows());
         let mut room = payload::VALUES_MAX;
@@ -326,7 +351,7 @@ mod tests {
         assert_eq!((records[0].id.as_str(), records[1].id.as_str()), ("7", "-1"));
         assert_eq!((records[0].text.as_deref(), records[1].text.as_deref()), (Some("hello"), None));
         assert_eq!((records[0].vector.as_deref(), &records[1].vector), (Some(&[1.0, 0.0][..]), &None));
-        assert_eq!(records[1].vectors["title"], [0.0, 0.0, 1.0]);
+        assert_eq!(records[1].vectors["title"], VectorValue::Dense(vec![0.0, 0.0, 1.0]));
         assert_eq!(records[0].payload["a"], Value::Array(vec![Value::Int(1), Value::Null]));
         assert_eq!((&records[0].payload["year"], records[0].payload.len()), (&Value::Int(2024), 2));
         assert_eq!(records[1].payload, Payload::from([("at".into(), Value::Datetime(5000))]));

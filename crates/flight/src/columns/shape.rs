@@ -7,7 +7,7 @@ use nuthatch_filter::SCHEMA_FIELDS_MAX;
 use nuthatch_link::{CollectionInfo, Element, Error, Result};
 
 use crate::columns::mark::{self, Mark};
-use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, vectors};
+use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, values, vectors};
 
 /// What a column is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,12 @@ pub(super) enum Part {
         name: String,
         element: Element,
         dim: usize,
+    },
+    Sparse {
+        name: String,
+    },
+    Tokens {
+        name: String,
     },
     Field {
         name: String,
@@ -122,7 +128,9 @@ impl Shape {
     }
 
     pub fn has_vectors(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Vector { .. } | Part::Named { .. }))
+        self.parts.iter().any(|part| {
+            matches!(part, Part::Vector { .. } | Part::Named { .. } | Part::Sparse { .. } | Part::Tokens { .. })
+        })
     }
 }
 
@@ -143,7 +151,12 @@ fn part(info: &CollectionInfo, name: &str, special: &[&str]) -> Result<Part> {
         _ => {}
     }
     if let Some(field) = info.vector_fields.iter().find(|field| field.name == name) {
-        return Ok(Part::Named { name: name.into(), element: field.element, dim: field.dim });
+        let name = name.to_string();
+        return Ok(match field.kind.as_str() {
+            "sparse" => Part::Sparse { name },
+            "tokens" => Part::Tokens { name },
+            _ => Part::Named { name, element: field.element, dim: field.dim },
+        });
     }
     let of_payload = name.strip_prefix(OF_PAYLOAD).unwrap_or(name);
     match info.fields.iter().find(|(field, _)| field == of_payload) {
@@ -211,6 +224,8 @@ impl Part {
             Self::Query => (DataType::UInt64, false),
             Self::Text | Self::Context | Self::Payload => (DataType::Utf8, true),
             Self::Vector { element, dim } | Self::Named { element, dim, .. } => (vectors::kind(*element, *dim), true),
+            Self::Sparse { .. } => (values::sparse_kind(), true),
+            Self::Tokens { .. } => (values::tokens_kind(), true),
             Self::Field { kind, .. } => (kind.data_type(), true),
         };
         let field = Field::new(name, kind, nullable);

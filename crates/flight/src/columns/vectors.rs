@@ -80,12 +80,12 @@ pub fn read(name: &str, column: &ArrayRef) -> Result<Vec<Option<Vec<f32>>>> {
     let lists = Lists::of(name, column)?;
     macro_rules! cast {
         ($kind:ty) => {
-            lists.rows::<$kind>(name, |values| values.iter().map(|x| *x as f32).collect())
+            lists.rows::<$kind, f32>(name, |values| values.iter().map(|x| *x as f32).collect())
         };
     }
     match lists.values.data_type() {
-        DataType::Float32 => lists.rows::<Float32Type>(name, |values| values.to_vec()),
-        DataType::Float16 => lists.rows::<Float16Type>(name, |values| values.iter().map(|x| x.to_f32()).collect()),
+        DataType::Float32 => lists.rows::<Float32Type, f32>(name, |values| values.to_vec()),
+        DataType::Float16 => lists.rows::<Float16Type, f32>(name, |values| values.iter().map(|x| x.to_f32()).collect()),
         DataType::Float64 => cast!(Float64Type),
         DataType::Int8 => cast!(Int8Type),
         DataType::Int16 => cast!(Int16Type),
@@ -97,6 +97,39 @@ pub fn read(name: &str, column: &ArrayRef) -> Result<Vec<Option<Vec<f32>>>> {
         DataType::UInt64 => cast!(UInt64Type),
         other => Err(Error::invalid(format!("column {name:?} has components of {other}"))),
     }
+}
+
+/// Lists of whole numbers, `None` where there is none. Those over 63 bits become negative, which no index is.
+///
+/// # Errors
+/// `Invalid` for a list with a missing number.
+pub fn read_whole(name: &str, column: &ArrayRef) -> Result<Vec<Option<Vec<i64>>>> {
+    let lists = Lists::of(name, column)?;
+    macro_rules! cast {
+        ($kind:ty) => {
+            lists.rows::<$kind, i64>(name, |values| values.iter().map(|x| i64::try_from(*x).unwrap_or(-1)).collect())
+        };
+    }
+    match lists.values.data_type() {
+        DataType::Int8 => cast!(Int8Type),
+        DataType::Int16 => cast!(Int16Type),
+        DataType::Int32 => cast!(Int32Type),
+        DataType::Int64 => cast!(Int64Type),
+        DataType::UInt8 => cast!(UInt8Type),
+        DataType::UInt16 => cast!(UInt16Type),
+        DataType::UInt32 => cast!(UInt32Type),
+        DataType::UInt64 => cast!(UInt64Type),
+        other => Err(Error::invalid(format!("column {name:?} has indices of {other}; give whole numbers"))),
+    }
+}
+
+/// The items of a column of lists, and which of them are each row's.
+///
+/// # Errors
+/// `Invalid` for another type.
+pub fn parts<'a>(name: &str, column: &'a ArrayRef) -> Result<(&'a ArrayRef, Vec<Range<usize>>)> {
+    let lists = Lists::of(name, column)?;
+    Ok((lists.values, lists.parts))
 }
 
 /// A column of lists, whose rows are parts of one array.
@@ -130,11 +163,11 @@ impl<'a> Lists<'a> {
         Ok(Self { values, nulls: column.nulls(), parts })
     }
 
-    fn rows<T: ArrowPrimitiveType>(
+    fn rows<T: ArrowPrimitiveType, V>(
         self,
         name: &str,
-        components: impl Fn(&[T::Native]) -> Vec<f32>,
-    ) -> Result<Vec<Option<Vec<f32>>>> {
+        components: impl Fn(&[T::Native]) -> Vec<V>,
+    ) -> Result<Vec<Option<Vec<V>>>> {
         let values: &PrimitiveArray<T> = self.values.as_primitive();
         let mut vectors = Vec::with_capacity(self.parts.len());
         for (row, part) in self.parts.into_iter().enumerate() {
@@ -192,6 +225,9 @@ impl Vectors {
         self.fill(row);
         match vector {
             PassingVector::Stored(bytes) => self.push_stored(bytes)?,
+            PassingVector::Value(value) => {
+                return Err(Error::internal(format!("a column of vectors got a value that is {}", value.kind())));
+            }
             PassingVector::Components(components) => {
                 let stored = self.element.encode(components);
                 self.push_stored(&stored.map_err(|error| Error::internal(format!("a stored vector: {error}")))?)?;

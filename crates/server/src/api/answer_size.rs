@@ -1,6 +1,6 @@
 //! How much one answer may hold: what is read for it is in memory until it is sent.
 
-use nuthatch_link::{Error, ErrorKind, Page, Records, Result, Scan, StoredRecord};
+use nuthatch_link::{Error, ErrorKind, Page, Records, Result, Scan, StoredRecord, VectorValue};
 
 /// Bytes of texts, payloads and vectors after which an answer is large enough.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -63,7 +63,8 @@ pub fn scan(collection: &Records<'_>, scan: Scan) -> Result<Page> {
 fn size(record: &StoredRecord) -> usize {
     let texts = record.text.as_ref().map_or(0, String::len) + record.context.as_ref().map_or(0, String::len);
     let payload: usize = record.payload.iter().map(|(name, value)| name.len() + value_size(value)).sum();
-    let vectors: usize = record.vector.iter().chain(record.vectors.values()).map(|vector| vector.len() * 4).sum();
+    let named: usize = record.vectors.values().map(VectorValue::bytes).sum();
+    let vectors = record.vector.as_ref().map_or(0, |vector| vector.len() * 4) + named;
     texts + payload + vectors
 }
 

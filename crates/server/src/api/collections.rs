@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_link::embed::Model;
 use nuthatch_link::{
-    BuildProgress, CollectionInfo, CollectionOptions, Element, EmbedderChoice, Error, Metric, VectorFieldInfo,
-    VectorFieldOptions, What,
+    BuildProgress, CollectionInfo, CollectionOptions, Element, EmbedderChoice, Error, FieldKind, Metric,
+    VectorFieldInfo, VectorFieldOptions, What,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,15 +47,26 @@ struct NewCollection {
     language: Option<String>,
 }
 
-/// A named vector field. A new one needs `dim`; an existing one keeps omitted options.
+/// A named vector field. A new one needs `dim`, unless it is sparse; an existing one keeps omitted options.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewVectorField)]
 struct NewField {
+    /// Default `dense`; `sparse` for weights of terms, `tokens` for a vector of each token.
+    kind: Option<KindName>,
     #[schema(minimum = 2, maximum = 4096)]
     dim: Option<usize>,
     metric: Option<MetricName>,
     elements: Option<ElementsName>,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = VectorFieldKind)]
+enum KindName {
+    Dense,
+    Sparse,
+    Tokens,
 }
 
 #[derive(Clone, Copy, Deserialize, ToSchema)]
@@ -139,6 +150,9 @@ struct Named {
 #[derive(Serialize, ToSchema)]
 #[schema(as = VectorField)]
 struct Field {
+    /// `dense`, `sparse` or `tokens`.
+    kind: String,
+    /// 0 where values are sparse.
     dim: usize,
     metric: String,
     elements: String,
@@ -169,8 +183,8 @@ impl From<CollectionInfo> for Described {
             rows_per_second,
             seconds_left,
         });
-        let field = |VectorFieldInfo { name, dim, metric, element, vectors }| {
-            (name, Field { dim, metric: metric.to_string(), elements: element.to_string(), vectors })
+        let field = |VectorFieldInfo { name, kind, dim, metric, element, vectors }| {
+            (name, Field { kind, dim, metric: metric.to_string(), elements: element.to_string(), vectors })
         };
         Self {
             name: info.name,
@@ -190,6 +204,16 @@ impl From<CollectionInfo> for Described {
             building,
             degraded: info.degraded,
             fields: info.fields.into_iter().collect(),
+        }
+    }
+}
+
+impl From<KindName> for FieldKind {
+    fn from(name: KindName) -> Self {
+        match name {
+            KindName::Dense => Self::Dense,
+            KindName::Sparse => Self::Sparse,
+            KindName::Tokens => Self::Tokens,
         }
     }
 }
@@ -219,7 +243,8 @@ impl From<ElementsName> for Element {
 
 impl From<NewCollection> for CollectionOptions {
     fn from(new: NewCollection) -> Self {
-        let field = |NewField { dim, metric, elements }| VectorFieldOptions {
+        let field = |NewField { kind, dim, metric, elements }| VectorFieldOptions {
+            kind: kind.map(Into::into),
             dim,
             metric: metric.map(Into::into),
             element: elements.map(Into::into),
