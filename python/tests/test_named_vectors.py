@@ -211,5 +211,5 @@ def test_exports_carry_them(tmp_path: Path, format: Literal["jsonl", "parquet"])
         db.import_from(tmp_path / "export")
         docs = db.collection("docs")
         assert list(docs.scan(include=["text", "payload", "vector"])) == before
-        assert docs.info().vector_fields["image"] == (3, "dot", "f16", 1)
+        assert docs.info().vector_fields["image"] == (3, "dot", "f16", 1, "dense")
         assert docs.search(vector=[1, 2, 3], using="image")[0].id == "r3"

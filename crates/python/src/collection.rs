@@ -261,10 +261,10 @@ pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_
     dict.set_item("rows", info.rows)?;
     dict.set_item("vectors", info.vectors)?;
     dict.set_item("pending", info.pending)?;
-    // dim, metric, elements, vectors
+    // dim, metric, elements, vectors, kind
     let vector_fields = PyDict::new(py);
     for field in info.vector_fields {
-        let parts = (field.dim, field.metric.as_str(), field.element.as_str(), field.vectors);
+        let parts = (field.dim, field.metric.as_str(), field.element.as_str(), field.vectors, field.kind);
         vector_fields.set_item(field.name, parts)?;
     }
     dict.set_item("vector_fields", vector_fields)?;

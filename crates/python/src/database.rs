@@ -45,8 +45,8 @@ pub struct OpenArguments {
     model_dirs: Vec<PathBuf>,
 }
 
-/// dim, metric, elements
-type FieldArguments = (Option<usize>, Option<String>, Option<String>);
+/// kind, dim, metric, elements
+type FieldArguments = (Option<String>, Option<usize>, Option<String>, Option<String>);
 
 /// What `Database.collection` of the package hands over.
 #[derive(FromPyObject)]
@@ -388,8 +388,9 @@ fn to_python<'py>(py: Python<'py>, value: serde_json::Result<serde_json::Value>)
     json_to_python(py, value.map_err(|error| invalid(py, error.to_string()))?)
 }
 
-fn field_options((dim, metric, elements): FieldArguments) -> core::Result<VectorFieldOptions> {
+fn field_options((kind, dim, metric, elements): FieldArguments) -> core::Result<VectorFieldOptions> {
+    let kind = kind.map(|kind| kind.parse()).transpose()?;
     let metric = metric.map(|metric| metric.parse()).transpose()?;
     let element = elements.map(|elements| elements.parse()).transpose()?;
-    Ok(VectorFieldOptions { dim, metric, element })
+    Ok(VectorFieldOptions { kind, dim, metric, element })
 }

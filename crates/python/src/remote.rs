@@ -26,7 +26,7 @@ fn body<'py>(py: Python<'py>, asked: dialect::Search, timeout_seconds: Option<f6
     let base64 = |vector: Vector| BASE64.write(vector.into_engine());
     let body = dialect::Search {
         vector: asked.vector.map(base64),
-        vectors: asked.vectors.into_iter().map(|(field, vector)| (field, base64(vector))).collect(),
+        vectors: BASE64.write_all(engine(py, || dialect::vectors_into_engine(asked.vectors))?),
         vector_format: BASE64,
         timeout_ms: timeout_seconds.map(|seconds| seconds * 1000.0),
         ..asked

@@ -19,6 +19,7 @@ use pyo3::{IntoPyObjectExt, intern};
 use serde::Serialize;
 
 use crate::error::invalid;
+use crate::records::values_to_python;
 use crate::value::{json_to_python, payload_to_python};
 
 /// What a cursor of results begins with; the offset of the page follows.
@@ -49,19 +50,21 @@ pub struct Legs {
     text: Option<Py<PyAny>>,
     vector: Option<Py<PyAny>>,
     vectors: Py<PyAny>,
+    rerank: Option<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Legs {
     #[new]
-    #[pyo3(signature = (text=None, vector=None, vectors=None))]
+    #[pyo3(signature = (text=None, vector=None, vectors=None, rerank=None))]
     fn new(
         py: Python<'_>,
         text: Option<Py<PyAny>>,
         vector: Option<Py<PyAny>>,
         vectors: Option<Py<PyAny>>,
+        rerank: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        Ok(Self { text, vector, vectors: or_empty(py, vectors)? })
+        Ok(Self { text, vector, vectors: or_empty(py, vectors)?, rerank })
     }
 }
 
@@ -71,7 +74,8 @@ fn legs(py: Python<'_>, found: &core::Legs) -> PyResult<Py<PyAny>> {
     for (field, found) in &found.vectors {
         vectors.set_item(field, leg(py, *found)?)?;
     }
-    Legs { text: one(found.text)?, vector: one(found.vector)?, vectors: vectors.into_py_any(py)? }.into_py_any(py)
+    let (text, vector, rerank) = (one(found.text)?, one(found.vector)?, one(found.rerank)?);
+    Legs { text, vector, vectors: vectors.into_py_any(py)?, rerank }.into_py_any(py)
 }
 
 fn or_empty(py: Python<'_>, given: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
@@ -196,7 +200,7 @@ impl Hit {
                 payload: payload_to_python(py, &hit.payload)?.into_py_any(py)?,
                 context: hit.context.as_deref().into_py_any(py)?,
                 vector: hit.vector.as_deref().map(|vector| PyList::new(py, vector)).transpose()?.into_py_any(py)?,
-                vectors: (&hit.vectors).into_py_any(py)?,
+                vectors: values_to_python(py, &hit.vectors)?.into_py_any(py)?,
             }),
             Of::Server { told, .. } => {
                 let (text, payload, context, vector, vectors) = of_server(py, "carried", told)?.extract()?;

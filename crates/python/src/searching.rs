@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_dialect::{self as dialect, Part, Vector};
+use nuthatch_dialect::{self as dialect, FieldVector, Part, Vector, VectorFormat};
 use nuthatch_link::{Result, Search};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -19,7 +19,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyT
 
 use crate::adding::CancelFlag;
 use crate::error::{invalid, to_python};
-use crate::records::{floats, string};
+use crate::records::{ValueParts, floats, string};
 
 /// A search as every face writes it, and how long it may take.
 pub struct Query {
@@ -183,12 +183,16 @@ fn components(vector: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     Ok(floats(&bytes.extract::<PyBackedBytes>()?))
 }
 
-fn by_field(vectors: &Bound<'_, PyAny>) -> PyResult<BTreeMap<String, Vector>> {
-    let bytes = checked(vectors.py(), VECTORS, "by_field", (vectors, "vectors"))?;
-    let one = |(field, vector): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        Ok((field.extract()?, Vector::Numbers(floats(&vector.extract::<PyBackedBytes>()?))))
+fn by_field(vectors: &Bound<'_, PyAny>) -> PyResult<BTreeMap<String, FieldVector>> {
+    let py = vectors.py();
+    let parts = checked(py, VECTORS, "by_field", (vectors, "vectors"))?;
+    let one = |(field, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let field: String = field.extract()?;
+        let value = value.extract::<ValueParts>()?.value();
+        let value = value.map_err(|error| invalid(py, format!("vectors {field:?}: {}", error.message)))?;
+        Ok((field, VectorFormat::Numbers.write_value(value)))
     };
-    bytes.cast::<PyDict>()?.iter().map(one).collect()
+    parts.cast::<PyDict>()?.iter().map(one).collect()
 }
 
 /// What tells a vector of 32-bit floats among numpy's arrays.

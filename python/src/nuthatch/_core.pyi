@@ -9,7 +9,7 @@ from .changes import ChangeParts
 from .nodes import EdgeId, EdgeParts, NodeParts
 from .queries import Asked
 from .records import RecordParts
-from .vectors import VectorColumn
+from .vectors import ReadValue, VectorColumn
 
 __version__: str
 #: What a cursor of results begins with; the offset of the page follows.
@@ -32,7 +32,7 @@ class CollectionArguments(TypedDict):
     dim: int | None
     metric: str | None
     elements: str | None
-    vectors: list[tuple[str, tuple[int | None, str | None, str | None]]]
+    vectors: list[tuple[str, tuple[str | None, int | None, str | None, str | None]]]
     embedder: Embedder | str | None
     language: str | None
 
@@ -331,7 +331,11 @@ class Leg:
 @final
 class Legs:
     def __init__(
-        self, text: Leg | None = None, vector: Leg | None = None, vectors: dict[str, Leg] | None = None
+        self,
+        text: Leg | None = None,
+        vector: Leg | None = None,
+        vectors: dict[str, Leg] | None = None,
+        rerank: Leg | None = None,
     ) -> None: ...
     @property
     def text(self) -> Leg | None: ...
@@ -339,6 +343,8 @@ class Legs:
     def vector(self) -> Leg | None: ...
     @property
     def vectors(self) -> dict[str, Leg]: ...
+    @property
+    def rerank(self) -> Leg | None: ...
 
 @final
 class Hit:
@@ -351,7 +357,7 @@ class Hit:
         legs: Legs,
         context: str | None = None,
         vector: list[float] | None = None,
-        vectors: dict[str, list[float]] | None = None,
+        vectors: dict[str, ReadValue] | None = None,
     ) -> None: ...
     @property
     def id(self) -> str: ...
@@ -368,7 +374,7 @@ class Hit:
     @property
     def vector(self) -> list[float] | None: ...
     @property
-    def vectors(self) -> dict[str, list[float]]: ...
+    def vectors(self) -> dict[str, ReadValue]: ...
 
 @final
 class Results:

@@ -20,7 +20,7 @@ class Columns(TypedDict):
     ids: list[Any]
     texts: list[Any] | None
     vectors: _vectors.VectorColumn | None
-    named_vectors: dict[str, _vectors.VectorColumn] | None
+    named_vectors: dict[str, _vectors.ValueColumn] | None
     payloads: list[Any] | None
     contexts: list[Any] | None
     codes: list[Any] | None
@@ -49,7 +49,7 @@ def _of_records(records: Iterable[object]) -> Columns:
     ids: list[object] = []
     texts: list[object] = []
     vectors: list[bytes | None] = []
-    named: dict[str, dict[int, bytes]] = {}
+    named: dict[str, dict[int, _vectors.ValueParts]] = {}
     payloads: list[object] = []
     contexts: list[object] = []
     codes: list[object] = []
@@ -108,8 +108,7 @@ def _of_columns(ids: object, texts: object, vectors: object, payloads: object) -
         ids=id_list,
         texts=optional("texts", texts),
         vectors=None if unnamed is None else _vectors.column(unnamed, count),
-        named_vectors={name: _vectors.column(rows, count, what=f"vectors {name!r}") for name, rows in named.items()}
-        or None,
+        named_vectors={name: _vectors.values(rows, count, f"vectors {name!r}") for name, rows in named.items()} or None,
         payloads=optional("payloads", payloads),
         contexts=None,
         codes=None,

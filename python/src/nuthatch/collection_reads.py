@@ -165,7 +165,8 @@ class CollectionReads:
         another. ``fuzzy=True`` also finds words that differ by a letter or two from those of the
         text, and ``prefix=True`` takes its last word for the beginning of a word; such words count
         less than the very words. ``score_threshold`` leaves out hits with a worse ``score``: a
-        lower one, or a greater distance.
+        lower one, or a greater distance. ``rerank={"using": "late", "tokens": matrix}`` orders the best
+        hits by a field of token vectors (MaxSim), whose sum is then the ``score``.
 
         The next search sees a write at once. When an index is damaged or missing, the search reads
         the stored records, correct but slower, and ``Results.degraded`` says so.

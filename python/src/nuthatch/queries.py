@@ -21,6 +21,17 @@ Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 Fusion: TypeAlias = Literal["rrf", "weighted", "normalised"]
 
 
+class Rerank(TypedDict, total=False):
+    """How ``search`` ranks its best hits anew: late interaction (MaxSim)."""
+
+    #: The field of token vectors. Required.
+    using: str
+    #: Of the query, a vector for each of its tokens: shape ``(tokens, dim)``. Required.
+    tokens: _vectors.Vectors
+    #: How many of the best hits are compared; default 100, at least ``limit + offset``.
+    candidates: int
+
+
 class Further(TypedDict, total=False):
     """Fields of a search that ``search`` passes on as they are."""
 
@@ -36,6 +47,8 @@ class Further(TypedDict, total=False):
     prefix: bool
     #: Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     score_threshold: float | None
+    #: The best hits are ranked anew by a field of token vectors; their scores are those of that comparison.
+    rerank: Rerank | None
     #: Deprecated: the old name of ``ef``.
     effort: int | None
 
@@ -148,10 +161,27 @@ def fields(
     for name, wish in further.items():
         if name not in Further.__annotations__:
             raise TypeError(f"search() got an unexpected keyword argument {name!r}")
-        given[name] = wish
+        given[name] = _rerank(wish) if name == "rerank" and wish is not None else wish
     for name, value in given.items():
         _check_finite(name, value)
     return _json(given)
+
+
+def _rerank(wish: object) -> dict[str, Any]:
+    """With the tokens' vectors in base64."""
+    from base64 import b64encode
+
+    if not isinstance(wish, Mapping):
+        raise InvalidError(f"rerank is of type {type(wish).__name__}; give a dict with 'using' and 'tokens'")
+    given = dict(wish)
+    if "tokens" in given:
+        parts = _vectors.value_parts(given["tokens"], "rerank: tokens")
+        if isinstance(parts, bytes) or isinstance(parts[1], bytes):
+            raise InvalidError("rerank: tokens is no matrix; give a vector for each token of the query")
+        components, dim = parts[0], parts[1]
+        rows = range(0, len(components), dim * 4)
+        given["tokens"] = [b64encode(components[at : at + dim * 4]).decode() for at in rows]
+    return given
 
 
 def _check_finite(name: str, value: object) -> None:

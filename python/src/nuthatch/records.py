@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, TypeAlias, overload
 
-RecordParts: TypeAlias = (
-    "tuple[str, str | None, dict[str, Any], str | None, list[float] | None, dict[str, list[float]]]"
-)
+from .vectors import ReadValue
+
+RecordParts: TypeAlias = "tuple[str, str | None, dict[str, Any], str | None, list[float] | None, dict[str, ReadValue]]"
 
 
 class Upserted(NamedTuple):
@@ -31,7 +31,7 @@ class Record:
     #: Only where it was asked for with ``include``.
     vector: list[float] | None = None
     #: Of named vector fields; likewise.
-    vectors: dict[str, list[float]] = field(default_factory=dict)
+    vectors: dict[str, ReadValue] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``upsert`` takes it, without absent values.

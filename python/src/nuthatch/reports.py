@@ -70,10 +70,13 @@ class BuildProgress(NamedTuple):
 class VectorFieldInfo(NamedTuple):
     """The options of a named vector field, and the number of records that have a vector of it."""
 
+    #: 0 where values are sparse.
     dim: int
     metric: str
     elements: str
     vectors: int
+    #: ``"dense"``, ``"sparse"`` or ``"tokens"``.
+    kind: str = "dense"
 
 
 @dataclass(frozen=True, slots=True)

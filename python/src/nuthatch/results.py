@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from .vectors import ReadValue
+
 T = TypeVar("T")
 
 #: What a dataclass has besides its values, as far as it works on another class.
@@ -81,6 +83,8 @@ class Legs:
     vector: Leg | None = None
     #: Of ``vectors``, by field.
     vectors: dict[str, Leg] = field(default_factory=dict)
+    #: Of ``rerank``.
+    rerank: Leg | None = None
 
 
 @final
@@ -100,7 +104,7 @@ class Hit:
     #: Only where it was asked for with ``include``.
     vector: list[float] | None = None
     #: Of named vector fields; likewise.
-    vectors: dict[str, list[float]] = field(default_factory=dict)
+    vectors: dict[str, ReadValue] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As a plain dict; ``legs`` becomes ``{"text": {"rank": …, "score": …}, "vector": None}``."""
@@ -111,6 +115,8 @@ class Hit:
         legs: dict[str, Any] = {"text": plain(self.legs.text), "vector": plain(self.legs.vector)}
         if self.legs.vectors:
             legs["vectors"] = {name: plain(leg) for name, leg in self.legs.vectors.items()}
+        if self.legs.rerank is not None:
+            legs["rerank"] = plain(self.legs.rerank)
         parts: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "payload": self.payload}
         parts.update(legs=legs, context=self.context)
         if self.vector is not None:

@@ -179,7 +179,12 @@ def _record_schema(entry: dict[str, Any], fields: dict[str, list[str]]) -> pyarr
         columns.append(("vector", pa.list_(pa.field("item", pa.float32()), size)))
     for field in entry.get("vector_fields", ()):
         size = field["dim"] if field["vectors"] == entry["records"] else -1
-        columns.append((f"vector.{field['name']}", pa.list_(pa.field("item", pa.float32()), size)))
+        row = pa.list_(pa.field("item", pa.float32()))
+        kind = {
+            "sparse": pa.struct([("indices", pa.list_(pa.uint32())), ("values", row)]),
+            "tokens": pa.list_(row),
+        }.get(field.get("kind"), pa.list_(pa.field("item", pa.float32()), size))
+        columns.append((f"vector.{field['name']}", kind))
     columns += [("payload", pa.string()), ("datetimes", pa.list_(pa.string()))]
     types = {
         "bool": pa.bool_(),
@@ -231,7 +236,7 @@ def _records(schema: pyarrow.Schema, rows: list[dict[str, Any]]) -> list[pyarrow
     return arrays
 
 
-def _vectors(kind: pyarrow.DataType, vectors: list[list[float] | None]) -> pyarrow.Array:
+def _vectors(kind: pyarrow.DataType, vectors: list[Any]) -> pyarrow.Array:
     pa = _pyarrow()
     if not pa.types.is_fixed_size_list(kind):
         return pa.array(vectors, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from . import arguments
 from .errors import InvalidError
@@ -11,21 +11,30 @@ from .errors import InvalidError
 if TYPE_CHECKING:
     from .database import Elements, Metric
 
-FieldParts: TypeAlias = "tuple[str, tuple[int | None, str | None, str | None]]"
+FieldParts: TypeAlias = "tuple[str, tuple[str | None, int | None, str | None, str | None]]"
+
+Kind: TypeAlias = Literal["dense", "sparse", "tokens"]
+"""What the values of a vector field are: a vector; weights of terms; a vector for each token."""
+
+_KEYS = ("kind", "dim", "metric", "elements")
 
 
 class VectorField(TypedDict, total=False):
     """The options of a named vector field, fixed at its creation. For an existing field, omitted
     options keep their value.
+
+    ``kind`` is ``"dense"`` by default. A ``"sparse"`` field has no ``dim``: its values are weights of terms, compared by
+    their dot product. A ``"tokens"`` field has a vector of ``dim`` components for each token, which ``rerank`` compares.
     """
 
+    kind: Kind
     dim: int
     metric: Metric
     elements: Elements
 
 
 def parts(fields: Mapping[str, VectorField] | None) -> list[FieldParts]:
-    """Name, and dim, metric, elements, as the extension module takes them."""
+    """Name, and kind, dim, metric, elements, as the extension module takes them."""
     if fields is None:
         return []
     if not isinstance(fields, Mapping):
@@ -38,10 +47,15 @@ def parts(fields: Mapping[str, VectorField] | None) -> list[FieldParts]:
 def _part(name: str, options: object) -> FieldParts:
     what = f"vectors[{name!r}]"
     if not isinstance(options, Mapping):
-        raise InvalidError(f"{what} is of type {type(options).__name__}; give a dict with dim, metric, elements")
-    if unknown := [key for key in options if key not in ("dim", "metric", "elements")]:
-        raise InvalidError(f"{what} has an unknown key {unknown[0]!r}; the keys are 'dim', 'metric' and 'elements'")
+        raise InvalidError(
+            f"{what} is of type {type(options).__name__}; give a dict with dim, metric, elements or kind"
+        )
+    if unknown := [key for key in options if key not in _KEYS]:
+        raise InvalidError(
+            f"{what} has an unknown key {unknown[0]!r}; the keys are 'kind', 'dim', 'metric' and 'elements'"
+        )
+    kind = arguments.optional_text(f"{what} kind", options.get("kind"))
     dim = arguments.optional_whole(f"{what} dim", options.get("dim"))
     metric = arguments.optional_text(f"{what} metric", options.get("metric"))
     elements = arguments.optional_text(f"{what} elements", options.get("elements"))
-    return arguments.text("the name of a vector field", name), (dim, metric, elements)
+    return arguments.text("the name of a vector field", name), (kind, dim, metric, elements)

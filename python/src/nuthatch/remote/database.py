@@ -41,8 +41,8 @@ class Database(OverHttp):
 
     def collection(self, name: str, arguments: CollectionArguments) -> Collection:
         fields = {
-            field: _given(dim=dim, metric=metric, elements=elements)
-            for field, (dim, metric, elements) in arguments["vectors"]
+            field: _given(kind=kind, dim=dim, metric=metric, elements=elements)
+            for field, (kind, dim, metric, elements) in arguments["vectors"]
         }
         asked = _given(
             dim=arguments["dim"],

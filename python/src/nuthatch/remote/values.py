@@ -15,6 +15,7 @@ from ..results import Leg, Legs, Pending, Results, facets
 if TYPE_CHECKING:
     from ..nodes import EdgeParts, NodeParts
     from ..records import RecordParts
+    from ..vectors import ReadValue
 
 _FLOAT = struct.Struct("f")
 
@@ -80,15 +81,23 @@ def legs(hit: dict[str, Any]) -> Legs:
     """The places of a hit in the legs."""
     found = hit["legs"]
     by_field = {name: Leg(leg["rank"], _single(leg["score"])) for name, leg in found["vectors"].items()}
-    return Legs(_leg(found["text"]), _leg(found["vector"]), by_field)
+    return Legs(_leg(found["text"]), _leg(found["vector"]), by_field, _leg(found.get("rerank")))
 
 
 def _leg(found: dict[str, Any] | None) -> Leg | None:
     return None if found is None else Leg(found["rank"], _single(found["score"]))
 
 
-def _vectors(found: dict[str, Any]) -> dict[str, list[float]]:
-    return {name: vector(text) or [] for name, text in found.get("vectors", {}).items()}
+def _vectors(found: dict[str, Any]) -> dict[str, ReadValue]:
+    return {name: _value(value) for name, value in found.get("vectors", {}).items()}
+
+
+def _value(found: Any) -> ReadValue:
+    if isinstance(found, dict):
+        return dict(zip(found["indices"], map(_single, found["values"]), strict=True))
+    if isinstance(found, list):
+        return [vector(row) or [] for row in found]
+    return vector(found) or []
 
 
 def _single(score: float) -> float:
@@ -144,7 +153,7 @@ def info(found: dict[str, Any]) -> dict[str, Any]:
         if building is None
         else (building["done"], building["total"], building["rows_per_second"], building["seconds_left"]),
         "vector_fields": {
-            name: (field["dim"], field["metric"], field["elements"], field["vectors"])
+            name: (field["dim"], field["metric"], field["elements"], field["vectors"], field["kind"])
             for name, field in found["vector_fields"].items()
         },
     }
