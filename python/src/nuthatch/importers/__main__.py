@@ -49,7 +49,11 @@ def main(arguments: list[str] | None = None) -> int:
     importer = KINDS[options.kind]
     try:
         given = _given(options.kind, importer, options)
-        limits = {"memory_budget": options.memory_budget, "mapped": options.mapped, "build_memory": options.build_memory}
+        limits = {
+            "memory_budget": options.memory_budget,
+            "mapped": options.mapped,
+            "build_memory": options.build_memory,
+        }
         with connect(options.data_dir, **limits, build_threads=options.build_threads) as whole:
             db = whole if options.tenant is None else whole.tenant(options.tenant)
             began = time.monotonic()

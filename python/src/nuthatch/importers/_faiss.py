@@ -78,7 +78,9 @@ def _unwrapped(package: Any, index: Any, file: Path) -> tuple[Any, Any]:
 def _metric(package: Any, index: Any, file: Path) -> Metric:
     metrics: dict[Any, Metric] = {package.METRIC_L2: "l2", package.METRIC_INNER_PRODUCT: "dot"}
     if index.metric_type not in metrics:
-        raise InvalidError(f"{file} compares with FAISS's metric {index.metric_type}, which has no counterpart here; say metric=")
+        raise InvalidError(
+            f"{file} compares with FAISS's metric {index.metric_type}, which has no counterpart here; say metric="
+        )
     return metrics[index.metric_type]
 
 
@@ -126,7 +128,9 @@ class _Others:
         except ValueError as error:
             raise InvalidError(f"{self._file}, line {at + 1}: not JSON: {error}") from None
         if not isinstance(found, dict) or not found.keys() <= {"id", "text", "payload"}:
-            raise InvalidError(f'{self._file}, line {at + 1}: a line is an object with any of "id", "text" and "payload"')
+            raise InvalidError(
+                f'{self._file}, line {at + 1}: a line is an object with any of "id", "text" and "payload"'
+            )
         id = str(found.pop("id", at))
         if id in self._lines:
             raise InvalidError(f"{self._file}, line {at + 1}: a second line for the id {id!r}")

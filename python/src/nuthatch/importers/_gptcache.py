@@ -44,7 +44,9 @@ def gptcache(
     part = _scope_part(optional_text("scope", scope))
     with _sqlite.opened(file, "GPTCache") as connection, Importing(db, file, on_progress) as importing:
         if not {f"{table}_question", f"{table}_answer"} <= _sqlite.tables(connection).keys():
-            raise InvalidError(f"{file} is no store of GPTCache: it has no table {table}_question; say table= for another prefix")
+            raise InvalidError(
+                f"{file} is no store of GPTCache: it has no table {table}_question; say table= for another prefix"
+            )
         left_out: Counter[str] = Counter()
         for what, of in (("sessions", f"{table}_session"), ("reports", f"{table}_report")):
             if (count := _count(connection, of)) > 0:
@@ -73,7 +75,8 @@ def _answers(
             left_out["earlier answers to the same question"] += 1
             continue
         found = connection.execute(
-            f"select answer, answer_type from {_sqlite.quoted(f'{table}_answer')} where question_id = ? order by id", (id,)
+            f"select answer, answer_type from {_sqlite.quoted(f'{table}_answer')} where question_id = ? order by id",
+            (id,),
         ).fetchall()
         texts = [answer for answer, kind in found if kind == _TEXT]
         left_out["answers that are images"] += len(found) - len(texts)

@@ -56,7 +56,9 @@ class Importing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is None:
             self._forget()
             return
@@ -185,7 +187,7 @@ def _is_empty(record: dict[str, Any]) -> bool:
     return record.get("vector") is None and record.get("text") is None and not record.get("payload")
 
 
-def _counts(left_out: Counter[str] | None, more: Mapping[str, int] = {}) -> dict[str, int]:  # noqa: B006 (only read)
+def _counts(left_out: Counter[str] | None, more: Mapping[str, int] = {}) -> dict[str, int]:
     return {what: count for what, count in {**(left_out or {}), **more}.items() if count}
 
 

@@ -85,7 +85,9 @@ def rows(file: Path, table: Table) -> Iterator[dict[str, str | None]]:
             for row in _rows(lines, file):
                 values = row.split("\t")
                 if len(values) != len(names):
-                    raise CorruptError(f"{file}: a row of {table.title} has {len(values)} values and not {len(names)}", file)
+                    raise CorruptError(
+                        f"{file}: a row of {table.title} has {len(values)} values and not {len(names)}", file
+                    )
                 yield {name: unescaped(value) for name, value in zip(names, values, strict=True)}
 
 
@@ -156,7 +158,9 @@ def _columns(lines: Iterator[str]) -> dict[str, str]:
             return columns
         # What is no column begins with a word that a column's name would have in quotes.
         if (match := _COLUMN.fullmatch(text)) and match["name"] not in ("CONSTRAINT", "PRIMARY", "CHECK"):
-            columns[_bare(match["name"])] = re.split(r" (?:DEFAULT|NOT NULL|COLLATE|GENERATED|CONSTRAINT)\b", match["type"])[0]
+            columns[_bare(match["name"])] = re.split(
+                r" (?:DEFAULT|NOT NULL|COLLATE|GENERATED|CONSTRAINT)\b", match["type"]
+            )[0]
     return columns
 
 

@@ -83,10 +83,14 @@ def _column(table: Table, asked: str | None) -> str:
     names = _vector_columns(table)
     if asked is not None:
         if asked not in names:
-            raise InvalidError(f"table {table.title!r} has no column of vectors {asked!r}; there are: {', '.join(names)}")
+            raise InvalidError(
+                f"table {table.title!r} has no column of vectors {asked!r}; there are: {', '.join(names)}"
+            )
         return asked
     if len(names) != 1:
-        raise InvalidError(f"table {table.title!r} has several columns of vectors ({', '.join(names)}); name one with vector=")
+        raise InvalidError(
+            f"table {table.title!r} has several columns of vectors ({', '.join(names)}); name one with vector="
+        )
     return names[0]
 
 
@@ -95,7 +99,9 @@ def _metric(table: Table, column: str, asked: Metric | None) -> Metric:
         return asked
     found = table.metrics.get(column, "cosine")
     if found not in _METRICS:
-        raise InvalidError(f"column {column!r} of {table.title!r} is compared by {found}, which has no counterpart here; say metric=")
+        raise InvalidError(
+            f"column {column!r} of {table.title!r} is compared by {found}, which is not here; say metric="
+        )
     return _METRICS[found]
 
 
@@ -113,7 +119,9 @@ def _records_of(
 ) -> Iterator[dict[str, Any]]:
     for what in ("id", "text"):
         if asked[what] is not None and asked[what] not in table.columns:
-            raise InvalidError(f"table {table.title!r} has no column {asked[what]!r} for {what}; there are: {', '.join(table.columns)}")
+            raise InvalidError(
+                f"table {table.title!r} has no column {asked[what]!r} for {what}; it has {', '.join(table.columns)}"
+            )
     ids = [asked["id"]] if asked["id"] else table.key or [name for name in _IDS if name in table.columns][:1]
     texts = [asked["text"]] if asked["text"] else [name for name in _TEXTS if _is_text(table.columns.get(name))][:1]
     read = {name: _reader(type) for name, type in table.columns.items()}
@@ -121,7 +129,9 @@ def _records_of(
     for at, row in enumerate(rows):
         parts = [row.pop(name) if name in row and len(ids) == 1 else row.get(name) for name in ids if name is not None]
         if None in parts:
-            raise InvalidError(f"row {at + 1} of {table.title!r} has no {' and '.join(map(str, ids))} for its id; say id=")
+            raise InvalidError(
+                f"row {at + 1} of {table.title!r} has no {' and '.join(map(str, ids))} for its id; say id="
+            )
         record: dict[str, Any] = {"id": "/".join(str(part) for part in parts) if ids else str(at)}
         if (found := row.pop(column, None)) is not None:
             record["vector"] = [float(bit) for bit in found] if is_bits else json.loads(found)
@@ -136,7 +146,10 @@ def _records_of(
             if reader is None:
                 left_out[f"values of type {table.columns[name]}"] += 1
                 continue
-            values[name] = reader(value)
+            try:
+                values[name] = reader(value)
+            except ValueError as error:
+                raise InvalidError(f"row {at + 1} of {table.title!r}: {name} is no {table.columns[name]}: {error}") from None
         record["payload"] = _records.payload(values, f"record {record['id']!r}")
         yield record
 

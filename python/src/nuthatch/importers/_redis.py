@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..arguments import StrPath, optional_text
+from ..arguments import StrPath
 from ..database import Database
 from ..errors import CorruptError, InternalError, InvalidError, UnavailableError
 from . import _records
@@ -134,7 +134,7 @@ class _Source:
             state = dict(re.findall(r"^(aof_rewrite_\w+|aof_last_bgrewrite_status):(\w+)", told, re.M))
             if state.get("aof_rewrite_in_progress") == state.get("aof_rewrite_scheduled") == "0":
                 if state.get("aof_last_bgrewrite_status") != "ok":
-                    raise UnavailableError("Redis could not rewrite its data as commands; is the disk of the temporary folder full?")
+                    raise UnavailableError("Redis could not rewrite its data as commands; is the disk full?")
                 return self._newest()
             time.sleep(0.02)
         raise UnavailableError(f"Redis did not rewrite its data as commands within {_PATIENCE_SECONDS:.0f} s")
@@ -184,7 +184,9 @@ def _copied(place: Path, work: Path) -> bool:
         if not manifests and (place / "dump.rdb").is_file():
             return _copied(place / "dump.rdb", work)
         if len(manifests) != 1:
-            raise InvalidError(f"{place} has no manifest of append-only files and no dump.rdb; give the file or its folder")
+            raise InvalidError(
+                f"{place} has no manifest of append-only files and no dump.rdb; give the file or its folder"
+            )
         name = manifests[0].name.removesuffix(".manifest")
         if name != "appendonly.aof":
             raise InvalidError(f"{place} has append-only files named {name!r}; rename them to appendonly.aof in a copy")

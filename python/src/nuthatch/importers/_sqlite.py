@@ -23,14 +23,18 @@ def opened(file: Path, what: str) -> Iterator[sqlite3.Connection]:
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise InvalidError(f"{file} is locked by {what}; close it there, or give a copy") from error
-        raise CorruptError(f"{file} cannot be read as a database of {what}: {error}; give a whole copy", file) from error
+        raise CorruptError(
+            f"{file} cannot be read as a database of {what}: {error}; give a whole copy", file
+        ) from error
     finally:
         connection.close()
 
 
 def tables(connection: sqlite3.Connection) -> dict[str, str]:
     """The tables with the statements that made them."""
-    found = connection.execute("select name, sql from sqlite_master where type = 'table' and sql is not null order by name")
+    found = connection.execute(
+        "select name, sql from sqlite_master where type = 'table' and sql is not null order by name"
+    )
     return dict(found.fetchall())
 
 

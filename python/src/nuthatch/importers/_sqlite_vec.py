@@ -24,8 +24,17 @@ from ._importing import BATCH, Imported, Importing, OnProgress, counted
 
 _TEXTS = ("text", "document", "content", "contents", "page_content")
 _METRICS: dict[str, Metric] = {"l2": "l2", "cosine": "cosine", "hamming": "hamming"}
-_METADATA = {"integer": "integer", "int": "integer", "float": "float", "double": "float", "boolean": "boolean", "text": "text"}
-_VECTOR = re.compile(r"(?P<name>\S+)\s+(?P<kind>float|f32|int8|i8|bit)\s*\[\s*(?P<dim>\d+)\s*\](?P<rest>.*)", re.I | re.S)
+_METADATA = {
+    "integer": "integer",
+    "int": "integer",
+    "float": "float",
+    "double": "float",
+    "boolean": "boolean",
+    "text": "text",
+}
+_VECTOR = re.compile(
+    r"(?P<name>\S+)\s+(?P<kind>float|f32|int8|i8|bit)\s*\[\s*(?P<dim>\d+)\s*\](?P<rest>.*)", re.I | re.S
+)
 
 
 @dataclass
@@ -99,7 +108,9 @@ def _declared(name: str, sql: str) -> _Table:
             metric = re.search(r"distance_metric\s*=\s*(\w+)", match["rest"], re.I)
             kind = {"f32": "float", "i8": "int8"}.get(match["kind"].lower(), match["kind"].lower())
             by_default = "hamming" if kind == "bit" else "l2"
-            table.vectors.append((_bare(match["name"]), kind, int(match["dim"]), metric[1].lower() if metric else by_default))
+            table.vectors.append(
+                (_bare(match["name"]), kind, int(match["dim"]), metric[1].lower() if metric else by_default)
+            )
             continue
         words = part.lstrip("+").split()
         kind = words[1].lower() if len(words) > 1 else ""
@@ -136,7 +147,9 @@ def _column(table: _Table, asked: str | None) -> int:
             raise InvalidError(f"table {table.name!r} has no vector column {asked!r}; there are: {', '.join(names)}")
         return names.index(asked)
     if len(names) != 1:
-        raise InvalidError(f"table {table.name!r} has several vector columns ({', '.join(names)}); name one with vector=")
+        raise InvalidError(
+            f"table {table.name!r} has several vector columns ({', '.join(names)}); name one with vector="
+        )
     return 0
 
 
@@ -176,13 +189,17 @@ def _rows(
             here, chunk = chunk_id, _chunk(connection, table, column, chunk_id)
         packed = chunk.vectors[offset * row_bytes : (offset + 1) * row_bytes]
         if len(packed) != row_bytes:
-            raise CorruptError(f"{file}: the vector of row {rowid} of table {table.name!r} is not whole; give a whole copy", file)
+            raise CorruptError(
+                f"{file}: the vector of row {rowid} of table {table.name!r} is not whole; give a whole copy", file
+            )
         values = dict(chunk.partitions)
         for (name, type), data, at in zip(table.metadata, chunk.metadata, range(len(table.metadata)), strict=True):
             values[name] = _metadata(connection, table, at, type, data, offset, rowid)
         if table.auxiliary:
             listed = ", ".join(f"value{at:02}" for at in range(len(table.auxiliary)))
-            kept = connection.execute(f"select {listed} from {_part(table, 'auxiliary')} where rowid = ?", (rowid,)).fetchone()
+            kept = connection.execute(
+                f"select {listed} from {_part(table, 'auxiliary')} where rowid = ?", (rowid,)
+            ).fetchone()
             values |= zip(table.auxiliary, kept or (), strict=False)
         values |= more(rowid)
         if others:
