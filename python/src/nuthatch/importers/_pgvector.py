@@ -149,7 +149,9 @@ def _records_of(
             try:
                 values[name] = reader(value)
             except ValueError as error:
-                raise InvalidError(f"row {at + 1} of {table.title!r}: {name} is no {table.columns[name]}: {error}") from None
+                raise InvalidError(
+                    f"row {at + 1} of {table.title!r}: {name} is no {table.columns[name]}: {error}"
+                ) from None
         record["payload"] = _records.payload(values, f"record {record['id']!r}")
         yield record
 
