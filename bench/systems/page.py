@@ -73,7 +73,7 @@ def _html(rows: list[Row], about: list[str], pictures: list[str]) -> str:
                 continue
             name, *figures = _cells(row)
             cells = [f"<td>{escaped(name)}<br><small>{escaped(_details(row))}</small></td>"]
-            for figure, ratio in zip(figures, (None, None, None, row.of_peer, row.of_published), strict=True):
+            for figure, ratio in zip(figures, (None, None, None, row.of_peer, None), strict=True):
                 kind = "" if ratio is None else " better" if ratio >= 1 else " worse"
                 cells.append(f'<td class="number{kind}">{escaped(figure)}</td>')
             parts.append("<tr>" + "".join(cells) + "</tr>")
@@ -132,17 +132,19 @@ def _summary(rows: list[Row]) -> str:
     )
 
 
-def _picture(rows: list[Row], what: str, title: str) -> str:
+def _picture(rows: list[Row], what: str, title: str, worse: str | None = "#b03030") -> str:
+    """Bars of ratios; without a colour for the worse, all are grey: what was measured elsewhere is no verdict."""
     shown = [row for row in rows if getattr(row, what) is not None]
     figure, axes = pyplot.subplots(figsize=(9, 1 + 0.28 * max(1, len(shown))), layout="constrained")
     ratios = [getattr(row, what) for row in shown]
     names = [f"{row.system}: {row.workload}{' (noisy)' if row.is_noisy else ''}" for row in shown]
+    colours = ["#888888" if worse is None else "#2a7f3f" if ratio >= 1 else worse for ratio in ratios]
     # From 1 to both sides, so that what is worse is as long as what is better.
     axes.barh(
         names,
         [ratio - 1 for ratio in ratios],
         left=1,
-        color=["#2a7f3f" if ratio >= 1 else "#b03030" for ratio in ratios],
+        color=colours,
     )
     axes.axvline(1, color="black", linewidth=1)
     axes.set(xscale="log", xlabel="times better (right) or worse (left)", title=title)

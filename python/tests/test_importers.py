@@ -292,3 +292,50 @@ def test_the_command_of_the_package_tells_what_it_did_and_how_it_ended(tmp_path)
     assert run("pgvector", str(tmp_path / "missing.sql")).returncode == 3
     assert run("pgvector", str(file), "--set", "nothing").returncode == 2
     assert run("mneme", str(file), "--collection", "a", "--collection", "b").returncode == 2
+
+
+def skeg_record(key: bytes, value: bytes, when: int, kind: int = 0) -> bytes:
+    """As skeg writes one into its log."""
+    from nuthatch.importers._skeg import _crc32c
+
+    rest = struct.pack("<QIIB", when, len(key), len(value), kind) + key + value
+    record = struct.pack("<I", _crc32c(rest)) + rest
+    return record.ljust(-(-len(record) // 128) * 128, b"\0")
+
+
+def test_a_log_of_skeg_ends_where_it_is_torn_and_a_torn_batch_counts_for_nothing(db, tmp_path):
+    shard = tmp_path / "skeg" / "shard-0"
+    (shard / "vindex-docs").mkdir(parents=True)
+    graph = struct.pack("<7I", 0x4E4D5647, 1, 2, 2, 0, 64, 64).ljust(64, b"\0") + struct.pack("<2Q", 5, 6)
+    (shard / "vindex-docs" / "graph.vmn").write_bytes(graph)
+    vectors = struct.pack("<4I", 0x4E494256, 1, 2, 2).ljust(64, b"\0") + struct.pack("<4f", 1, 0, 0, 1)
+    (shard / "vindex-docs" / "vectors.bin").write_bytes(vectors)
+    log = b"\0" + struct.pack("<Q2f", 7, 1, 1) + b"\1" + struct.pack("<Q", 5) + b"\0" + b"torn"
+    (shard / "vindex-docs" / "delta.log").write_bytes(log)
+    mark = bytes(16) + b"\0vpdocs"
+    records = [
+        skeg_record(b"k", b"new", 9),
+        skeg_record(b"k", b"old", 3),
+        skeg_record(mark + struct.pack("<Q", 7), b"team=core", 4),
+        skeg_record(b"", struct.pack("<I", 2), 5, kind=5),
+        skeg_record(b"a", b"1", 6),
+        skeg_record(b"b", b"2", 7),
+        skeg_record(b"k2", b"x", 8),
+        skeg_record(b"k2", b"", 10, kind=1),
+        skeg_record(b"", struct.pack("<I", 2), 11, kind=5),
+        skeg_record(b"half", b"1", 12),
+    ]
+    damaged = bytearray(skeg_record(b"damaged", b"1", 13))
+    damaged[22] ^= 1
+    (shard / "0000000001.seg").write_bytes(b"".join(records) + damaged)
+    done = importers.skeg(tmp_path / "skeg", db)
+    assert done == [("docs", 2, {}, "collection"), ("skeg", 3, {}, "keyspace")]
+    assert dict(db.kv("skeg").items()) == {b"a": b"1", b"b": b"2", b"k": b"new"}
+    found = db.collection("docs").get(["5", "6", "7"], include=["payload", "vector"])
+    assert [one and (one.payload, one.vector) for one in found] == [None, ({}, [0, 1]), ({"team": "core"}, [1, 1])]
+    (shard / "vindex-docs" / "vectors.bin").write_bytes(vectors[:-4])
+    db.drop_collection("docs")
+    db.drop_keyspace("skeg")
+    with pytest.raises(nuthatch.CorruptError, match=r"vectors\.bin is not whole"):
+        importers.skeg(tmp_path / "skeg", db)
+    assert (db.collections(), db.keyspaces()) == ([], [])

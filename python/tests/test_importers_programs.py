@@ -586,6 +586,89 @@ def test_what_is_no_file_of_redis_or_not_whole_is_refused_and_leaves_nothing(red
     assert (db.kv("redis.0")["mine"], db.keyspaces()) == (b"x", ["redis.0"])
 
 
+# skeg
+
+
+@pytest.fixture
+def skeg_server(tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Starts a server of skeg in a folder, and gives a client and what stops it."""
+    program = shutil.which("skeg-resp3")
+    if program is None:
+        pytest.skip("needs skeg-resp3 on the PATH (cargo install skeg-server@=0.7.2 --bin skeg-resp3)")
+    redis = pytest.importorskip("redis", reason="pip install redis")
+    with contextlib.ExitStack() as running:
+
+        def start(folder: Path) -> tuple[Any, Callable[[], None]]:
+            process = subprocess.Popen(
+                [program, "--addr", "127.0.0.1:0", "--data-dir", str(folder), "--tier", "tq2"],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=os.environ | {"RUST_LOG": "skeg_resp3=info", "NO_COLOR": "1"},
+            )
+            running.callback(process.wait)
+            running.callback(process.kill)
+            assert process.stdout is not None
+            port = next(line.rpartition(":")[2] for line in process.stdout if " listening on " in line)
+            client = redis.Redis(port=int(port), protocol=2, lib_name=None, lib_version=None)
+
+            def stop() -> None:
+                process.terminate()
+                process.wait(timeout=60)
+
+            return client, stop
+
+        yield start
+
+
+def test_a_folder_of_skeg(skeg_server, db, tmp_path, vectors):
+    client, stop = skeg_server(tmp_path / "skeg")
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    client.execute_command("SKEG.VINDEX.CREATE", "docs", DIM, "tq2", "disk")
+
+    def words(at: int) -> str:
+        values = payload(at)
+        return f"n={values['n']} team={values['team']} tag=a tag=b{at % 3} rest"
+
+    def store(some: range) -> None:
+        for start in range(some.start, some.stop, 256):
+            part = range(start, min(start + 256, some.stop))
+            given = [one for at in part for one in (at, unit[at].astype("<f4").tobytes(), words(at) if at % 2 else b"")]
+            assert client.execute_command("SKEG.VMSET", "docs", *given) == len(part)
+
+    half = RECORDS // 2
+    store(range(half))
+    client.execute_command("SKEG.VINDEX.CONSOLIDATE", "docs")
+    # Behind the graph there is now a log: what is new, what is replaced, what is deleted.
+    store(range(half, RECORDS))
+    store(range(100))
+    client.execute_command("SKEG.VSET", "docs", 1 << 40, unit[0].tobytes(), "PAYLOAD", "team=gone")
+    assert client.execute_command("SKEG.VDEL", "docs", 1 << 40) == 1
+    for at in range(500):
+        client.set(f"key:{at}", f"old {at}")
+        client.set(f"key:{at}", f"value {at}")
+    client.delete("key:7")
+    client.mset({"many:1": "a", "many:2": "b"})
+    question = unit[5] + 0.05 * unit[6]
+    answer = client.execute_command("SKEG.VSEARCH", "docs", 10, 400, question.astype("<f4").tobytes())
+    theirs = [int(id) for id in answer[::2]]
+    stop()
+    done = importers.skeg(tmp_path / "skeg", db)
+    assert done == [("docs", RECORDS, {}, "collection"), ("skeg", 501, {}, "keyspace")]
+    collection = db.collection("docs")
+    assert collection.info().metric == "cosine"
+    chosen = sampled()
+    found = collection.get([str(at) for at in chosen], include=["text", "payload", "vector"])
+    for at, record in zip(chosen, found, strict=True):
+        assert np.allclose(record.vector, unit[at], atol=1e-6)
+        values = payload(at)
+        expected = {"n": values["n"], "team": values["team"], "tag": ["a", f"b{at % 3}"]} if at % 2 else {}
+        assert (record.payload, record.text) == (expected, words(at) if at % 2 else None)
+    ours = [int(hit.id) for hit in collection.search(vector=question, limit=10, exact=True, include=[])]
+    assert len(set(ours) & set(theirs)) >= 9
+    kv = db.kv("skeg")
+    assert (kv["key:3"], kv.get("key:7"), kv["many:2"]) == (b"value 3", None, b"b")
+
+
 # The command
 
 

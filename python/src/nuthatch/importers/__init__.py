@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._pgvector import pgvector
     from ._qdrant import qdrant
     from ._redis import redis
+    from ._skeg import skeg
     from ._sqlite_vec import sqlite_vec
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "pgvector",
     "qdrant",
     "redis",
+    "skeg",
     "sqlite_vec",
 ]
 

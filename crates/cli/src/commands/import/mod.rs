@@ -62,6 +62,7 @@ enum Program {
     Pgvector,
     Qdrant,
     Redis,
+    Skeg,
     SqliteVec,
     /// A file of Redis commands without an RDB preamble, as the importer of Redis' files makes one.
     #[value(hide = true)]
