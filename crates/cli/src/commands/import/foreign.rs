@@ -9,7 +9,7 @@ use nuthatch_link::{Error, ErrorKind};
 use super::{Import, Program};
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
-use crate::folder;
+use crate::{folder, interrupt};
 
 /// Names the Python that has the package.
 const PYTHON: &str = "NUTHATCH_PYTHON";
@@ -33,6 +33,8 @@ pub fn run(import: &Import, program: Program, globals: &Globals) -> Result<Outco
         // Some importers run this command themselves.
         command.env("NUTHATCH_PROGRAM", this);
     }
+    // Ctrl-C is for both: this process waits while the other undoes what it has stored.
+    interrupt::silent_flag()?;
     let status =
         command.status().map_err(|error| Error::internal(format!("cannot run {}: {error}", python.display())))?;
     // A signal has no code.
