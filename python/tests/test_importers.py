@@ -192,6 +192,13 @@ def test_an_import_that_fails_leaves_what_there_was(db, tmp_path):
         with pytest.raises(error):
             importers.pgvector(dump(tmp_path / "dump.sql", [*rows, wrong]), db, batch=10)
         assert (db.collections(), db.keyspaces()) == ([], [])
+
+    def interrupted(progress: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        importers.pgvector(dump(tmp_path / "dump.sql", rows), db, batch=10, on_progress=interrupted)
+    assert (db.collections(), db.keyspaces()) == ([], [])
     # An empty collection that was there stays, with its options.
     db.collection("docs", metric="l2", embedder="none", dim=2)
     with pytest.raises(nuthatch.InvalidError):
