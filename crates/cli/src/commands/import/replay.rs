@@ -79,7 +79,9 @@ impl<'f> Replay<'f> {
         while let Some(command) = self.next()? {
             let name = String::from_utf8_lossy(&command[0]).to_uppercase();
             write_command(&mut self.pipeline, &command);
-            self.sent.push((name, command.into_iter().nth(1).unwrap_or_default()));
+            // A library of functions has no key; its source tells it from others.
+            let key = if name == "FUNCTION" { command.into_iter().next_back() } else { command.into_iter().nth(1) };
+            self.sent.push((name, key.unwrap_or_default()));
             if self.sent.len() >= PIPELINE || self.pipeline.len() >= PIPELINE_BYTES {
                 self.flush()?;
             }

@@ -46,8 +46,14 @@ pub struct Memory {
     pub engine_bytes: u64,
     /// The whole process, as the system measures it.
     pub process_bytes: u64,
-    /// By name, the largest first; none of them is empty.
-    pub parts: Vec<(String, u64)>,
+    /// The largest first; none of them is empty.
+    pub parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Part {
+    pub name: String,
+    pub bytes: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -124,10 +130,9 @@ impl Sample {
     /// its statistics, and a list.
     pub fn of(stats: &Value, caches: &[(String, Value)], tenants: &Value) -> Self {
         let memory = &stats["memory"];
-        let mut parts: Vec<(String, u64)> =
-            PARTS.iter().map(|(field, name)| ((*name).to_string(), number(&memory[*field]))).collect();
-        parts.retain(|(_, bytes)| *bytes > 0);
-        parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let part = |(field, name): &(&str, &str)| Part { name: (*name).to_string(), bytes: number(&memory[*field]) };
+        let mut parts: Vec<Part> = PARTS.iter().map(part).filter(|part| part.bytes > 0).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
         Self {
             memory: Memory {
                 budget_bytes: number(&memory["budget_bytes"]),

@@ -13,7 +13,7 @@ use ratatui::widgets::Paragraph;
 
 use super::sample::{Face, Memory, Rates, Sample};
 use crate::output::{Out, plain};
-use crate::units::{bytes, duration, thousands};
+use crate::units::{bytes, count, duration, thousands};
 
 /// From here on there are two columns.
 const WIDE: u16 = 110;
@@ -194,11 +194,11 @@ fn memory(memory: &Memory, disk_bytes: u64) -> Vec<Line<'static>> {
         Span::raw(format!("{:<16}{:>9} of {:<9}", "budget", bytes(memory.engine_bytes), bytes(memory.budget_bytes))),
         Span::styled(bar(share, 20), if share > 0.9 { BAD } else { Style::new().fg(Color::Green) }),
     ])];
-    let most = memory.parts.first().map_or(1, |(_, bytes)| *bytes).max(1);
-    for (name, size) in &memory.parts {
-        let drawn = bar(*size as f64 / most as f64, 20);
+    let most = memory.parts.first().map_or(1, |part| part.bytes).max(1);
+    for part in &memory.parts {
+        let drawn = bar(part.bytes as f64 / most as f64, 20);
         lines.push(Line::from(vec![
-            Span::raw(format!("  {name:<14}{:>9}    ", bytes(*size))),
+            Span::raw(format!("  {:<14}{:>9}    ", part.name, bytes(part.bytes))),
             Span::styled(drawn, Style::new().fg(Color::Blue)),
         ]));
     }
@@ -251,11 +251,11 @@ fn caches(sample: &Sample, rates: Option<&Rates>) -> Vec<Line<'static>> {
             false => String::new(),
         };
         Line::raw(format!(
-            "{}: {} of {} lookups hit{now}; {} answers, {}{wrong}",
+            "{}: {} of {} lookups hit{now}; {}, {}{wrong}",
             plain(&cache.name),
             percent(hits, lookups),
             thousands(lookups),
-            thousands(cache.entries),
+            count(cache.entries, "answer"),
             bytes(cache.bytes)
         ))
     });
@@ -330,10 +330,11 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::sample::{Building, Cache, Collection, Tenant};
+    use super::super::sample::{Building, Cache, Collection, Part, Tenant};
     use super::*;
 
     fn seen() -> Sample {
+        let part = |name: &str, bytes| Part { name: name.into(), bytes };
         let face = |name, requests| Face { name, requests, failed: 3, times: vec![(0.001, requests), (0.01, 0)] };
         Sample {
             source: "/srv/memory".into(),
@@ -344,7 +345,7 @@ mod tests {
                 budget_bytes: 64 << 20,
                 engine_bytes: 16 << 20,
                 process_bytes: 48 << 20,
-                parts: vec![("store cache".into(), 12 << 20), ("segments".into(), 4 << 20)],
+                parts: vec![part("store cache", 12 << 20), part("segments", 4 << 20)],
             },
             disk_bytes: 5 << 30,
             snapshots: 2,
