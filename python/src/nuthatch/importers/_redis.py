@@ -51,7 +51,8 @@ def redis(
     """
     place = _records.existing(path)
     server, command = _server(program), _command()
-    if db.path == ":memory:" or not (Path(db.path) / "NUTHATCH").exists():
+    # The other process opens the folder, too; a database in memory has no store there.
+    if not (Path(db.path) / "truth" / "CURRENT").exists():
         raise InvalidError(f"{db.path} is no data folder of this machine; import Redis' files where the folder is")
     with tempfile.TemporaryDirectory(prefix="nuthatch-redis-") as work, Importing(db, place, on_progress) as importing:
         with _running(server, place, Path(work)) as source:
