@@ -137,6 +137,7 @@ conformance: build ## Run suites of others against the server (schemathesis, red
 	@$(STEP) "The server for redis-py's tests" cargo build $(CARGO_SCOPE) --example serve
 	@$(VENV)/bin/python scripts/conformance_redis.py $(RELEASE)/examples/serve
 	@$(VENV)/bin/python scripts/conformance_frameworks.py
+	@$(VENV)/bin/python scripts/conformance_importers.py
 
 .PHONY: fuzz
 fuzz: check-tools rocksdb ## Let libFuzzer look for what breaks a parser (FUZZ=where: that one of fuzz/README.md; FUZZ_SECONDS=60 each)
@@ -153,6 +154,12 @@ bench-vector: check-tools ## Measure the vector index against its peers (bench/R
 .PHONY: prove
 prove: check-tools rocksdb ## Prove the five promises on this machine (PROMISE=3: one of them; NUTHATCH_LONG=1: for longer)
 	@scripts/prove.sh $(PROMISE)
+
+.PHONY: report
+report: build ## Measure what five systems publish, beside their programs and ours, and write one page (15 minutes; SCALE=tiny: one)
+	@$(STEP) "The peers, into an environment of their own" scripts/report-environment.sh "$(TARGET)/report-environment"
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/python/src" NUTHATCH_BIN="$(RELEASE)/nuthatch" \
+		"$(TARGET)/report-environment/bin/python" -m bench.systems --scale "$(or $(SCALE),quick)" --out "$(TARGET)/report"
 
 .PHONY: bench-kv
 bench-kv: check-tools rocksdb ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)

@@ -216,6 +216,8 @@ pub enum Command {
     Tenant(commands::tenant::Tenant),
     /// Show rows, bytes on disk and bytes in memory, by part
     Stats(commands::stats::Stats),
+    /// Watch a folder or a server live: requests, memory, caches, background work, tenants
+    Top(commands::top::Top),
     /// Make the vectors that are still to come, and wait for them
     Embed(commands::embed::Embed),
     /// Merge segments, so that searches are as fast as possible

@@ -28,6 +28,8 @@ pub enum Outcome {
     /// `doctor` found damage.
     Damaged,
     Interrupted,
+    /// As the program that did the work ended, by the same table.
+    As(u8),
 }
 
 impl Outcome {
@@ -37,6 +39,7 @@ impl Outcome {
             Self::NothingFound => 1,
             Self::Damaged => 6,
             Self::Interrupted => 130,
+            Self::As(code) => code,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::clients::{Client, Clients};
+use crate::counts::Counts;
 use crate::protocol::{Decoder, Limits, ProtocolError, Reply};
 
 use crate::session::Session;
@@ -30,15 +31,18 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
     let (mut timeout, mut pace) = (None, Pace::new());
     loop {
         let mut has_run = false;
+        let mut unanswered = Unanswered::default();
         loop {
             match decoder.next_command() {
                 Ok(Some(command)) => {
+                    unanswered.begin();
                     session.handle(command, &mut out);
                     has_run = true;
-                    if session.is_waiting()
-                        && (flush(&mut session, &mut *stream, &mut out).is_err() || !session.wait(&mut out))
-                    {
-                        return;
+                    if session.is_waiting() {
+                        if flush(&mut session, &mut *stream, &mut out).is_err() || !session.wait(&mut out) {
+                            return;
+                        }
+                        unanswered = Unanswered::default();
                     }
                 }
                 Ok(None) => break,
@@ -66,6 +70,7 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
         }
         if has_run {
             pace.ran(&session);
+            unanswered.end(&shared.settings.counts);
         }
         if !share.take(decoder.held_bytes(), shared.settings.input_bytes_max) {
             let error = ProtocolError::LargeCommand(shared.settings.input_bytes_max);
@@ -102,6 +107,26 @@ fn patience(shared: &Shared, decoder: &Decoder, session: &Session, pace: &mut Pa
         false => {
             pace.begin();
             Some(shared.settings.idle_after)
+        }
+    }
+}
+
+/// The commands of a pipeline whose replies are not written yet.
+#[derive(Default)]
+struct Unanswered {
+    since: Option<Instant>,
+    commands: u64,
+}
+
+impl Unanswered {
+    fn begin(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
+        self.commands += 1;
+    }
+
+    fn end(&self, counts: &Counts) {
+        if let Some(since) = self.since {
+            counts.answered(self.commands, since.elapsed());
         }
     }
 }

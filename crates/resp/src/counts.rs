@@ -2,9 +2,24 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The name that commands go by that there are not.
 const OTHER: &str = "other";
+
+/// The upper ends of the ranges by which [`Times`] counts, in seconds; one more range has no end.
+pub const TIMES_UP_TO: [f64; 14] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0, 60.0];
+
+/// How long commands took, from when they were read until their replies were written. The commands of a pipeline are answered
+/// together and count alike; those that waited for another client (`BLPOP`) are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// Commands in each range.
+    pub counts: [u64; TIMES_UP_TO.len() + 1],
+    /// Seconds of all of them.
+    pub seconds: f64,
+}
 
 /// Counts of a [`crate::Server`]; give it in [`crate::Settings`] to read them.
 #[derive(Debug, Default)]
@@ -17,6 +32,8 @@ pub struct Counts {
     accepted: AtomicU64,
     refused: AtomicU64,
     logins_failed: AtomicU64,
+    times: [AtomicU64; TIMES_UP_TO.len() + 1],
+    nanoseconds: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +85,23 @@ impl Counts {
     /// Times that somebody said who they are and was not believed.
     pub fn logins_failed(&self) -> u64 {
         self.logins_failed.load(Ordering::Relaxed)
+    }
+
+    /// How long commands took.
+    pub fn times(&self) -> Times {
+        Times {
+            counts: std::array::from_fn(|range| self.times[range].load(Ordering::Relaxed)),
+            seconds: self.nanoseconds.load(Ordering::Relaxed) as f64 / 1e9,
+        }
+    }
+
+    /// So many commands of a pipeline were answered.
+    pub(crate) fn answered(&self, commands: u64, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let range = TIMES_UP_TO.iter().position(|up_to| seconds <= *up_to).unwrap_or(TIMES_UP_TO.len());
+        self.times[range].fetch_add(commands, Ordering::Relaxed);
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).saturating_mul(commands);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
     /// The names of the commands there are, in the order of the table.

@@ -68,7 +68,7 @@ mod vectors;
 mod waiting;
 mod words;
 
-pub use counts::{CommandCount, Counts};
+pub use counts::{CommandCount, Counts, TIMES_UP_TO, Times};
 pub use gate::{Gate, Grant, Open, Pass, Refused, Scopes, Turn};
 pub use protocol::Limits;
 pub use server::{Server, Wrap};

@@ -452,6 +452,14 @@ def backing_up(db: nuthatch.Database) -> None:
     assert_type(nuthatch.importers.chroma("folder", db), list[nuthatch.importers.Imported])
     assert_type(nuthatch.importers.lancedb("folder", db, tables=["a"], metric="l2"), list[nuthatch.importers.Imported])
     assert_type(nuthatch.importers.qdrant("folder", db, vector="a"), list[nuthatch.importers.Imported])
+    assert_type(
+        nuthatch.importers.faiss("a.index", db, records="a.jsonl", metric="cosine"), list[nuthatch.importers.Imported]
+    )
+    assert_type(nuthatch.importers.gptcache("folder", db, budget=0.01), list[nuthatch.importers.Imported])
+    assert_type(nuthatch.importers.mneme("cache.db", db, on_progress=print)[0].left_out, dict[str, int])
+    assert_type(nuthatch.importers.pgvector("dump.sql", db, tables=["a"], text="b"), list[nuthatch.importers.Imported])
+    assert_type(nuthatch.importers.redis("dump.rdb", db, program="redis-server")[0].records, int)
+    assert_type(nuthatch.importers.sqlite_vec("a.db", db, join="b"), list[nuthatch.importers.Imported])
 
 
 def failing(db: nuthatch.Database) -> None:

@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, Out, plain};
 
 /// Variables of this program and of the Python package that are not settings of a server.
-const OTHER_VARIABLES: [&str; 10] = [
+const OTHER_VARIABLES: [&str; 11] = [
     "NUTHATCH_API_KEY",
     "NUTHATCH_CONFIG",
     "NUTHATCH_EMBEDDER",
@@ -23,6 +23,7 @@ const OTHER_VARIABLES: [&str; 10] = [
     "NUTHATCH_EMBEDDER_URL",
     "NUTHATCH_EMBED_API_KEY",
     "NUTHATCH_MODEL_DIR",
+    "NUTHATCH_PYTHON",
     "NUTHATCH_STATIC_MODEL_DIR",
     "NUTHATCH_TENANT",
 ];

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use nuthatch_link::{CollectionInfo, Database, EntryKind, Error, FileInfo, Files, VectorFieldInfo, format_datetime};
+use nuthatch_link::{
+    BuildProgress, CollectionInfo, Database, EntryKind, Error, FileInfo, Files, VectorFieldInfo, format_datetime,
+};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
@@ -186,6 +188,9 @@ pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
         "segments": info.segments,
         "vector_graphs": info.vector_graphs,
         "graphs": info.vector_graphs, // the deprecated name
+        "building": info.building.map(|BuildProgress { done, total, rows_per_second, seconds_left }| {
+            json!({"done": done, "total": total, "rows_per_second": rows_per_second, "seconds_left": seconds_left})
+        }),
         "degraded": info.degraded,
         "fields": fields,
     })

@@ -35,6 +35,7 @@ pub mod snapshot;
 pub mod stats;
 pub mod tag;
 pub mod tenant;
+pub mod top;
 pub mod tree;
 pub mod watch;
 
@@ -66,6 +67,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Tag(args) => args.run(globals, out),
         Command::Tenant(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
+        Command::Top(args) => args.run(globals, out),
         Command::Embed(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
         Command::Reclaim(args) => args.run(globals, out),

@@ -185,5 +185,13 @@ fn metrics_count_what_redis_clients_do() {
     ] {
         assert!(text.contains(series), "{series} in {text}");
     }
+    // Each of the seven was answered before the next was sent; the last may not be counted yet.
+    let timed = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!((6.0..=7.0).contains(&timed("nuthatch_redis_command_seconds_count ")), "{text}");
+    assert!(timed("nuthatch_redis_command_seconds_bucket{le=\"+Inf\"} ") >= 6.0, "{text}");
+    assert!(timed("nuthatch_redis_command_seconds_sum ") > 0.0, "{text}");
     place.stop();
 }

@@ -9,13 +9,18 @@ from ..arguments import StrPath
 from ..database import Database, Metric
 from ..errors import InvalidError
 from . import _records
-from ._records import BATCH, Imported
+from ._importing import BATCH, Imported, Importing, OnProgress
 
 _METRICS: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "ip": "dot"}
 
 
 def chroma(
-    path: StrPath, db: Database, *, collections: Iterable[str] | None = None, batch: int = BATCH
+    path: StrPath,
+    db: Database,
+    *,
+    collections: Iterable[str] | None = None,
+    batch: int = BATCH,
+    on_progress: OnProgress = None,
 ) -> list[Imported]:
     """Imports the collections of a folder of ``chromadb.PersistentClient(path)``: ids, embeddings,
     documents (as texts) and metadata (as payloads).
@@ -30,9 +35,11 @@ def chroma(
     try:
         names = [collection.name for collection in client.list_collections()]
         imported = []
-        for name in _records.chosen(collections, names, folder):
-            source = client.get_collection(name, embedding_function=None)
-            imported.append(_records.store(db, name, _metric(source), _batches(source, size)))
+        with Importing(db, folder, on_progress) as importing:
+            for name in _records.chosen(collections, names, folder):
+                source = client.get_collection(name, embedding_function=None)
+                batches = _batches(source, size)
+                imported.append(importing.collection(name, batches, metric=_metric(source), total=source.count()))
         return imported
     finally:
         # The client keeps the folder open for as long as the process lives, unless it is told to forget it.

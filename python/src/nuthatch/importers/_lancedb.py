@@ -9,7 +9,7 @@ from ..arguments import StrPath, optional_text
 from ..database import Database, Metric
 from ..errors import InvalidError
 from . import _records
-from ._records import BATCH, Imported
+from ._importing import BATCH, Imported, Importing, OnProgress
 
 _IDS = ("id", "_id", "uuid", "key")
 _TEXTS = ("text", "document", "content", "page_content")
@@ -25,6 +25,7 @@ def lancedb(
     vector: str | None = None,
     metric: Metric = "cosine",
     batch: int = BATCH,
+    on_progress: OnProgress = None,
 ) -> list[Imported]:
     """Imports the tables of a folder that ``lancedb.connect(path)`` keeps. ``tables`` names some of them; left out, all.
 
@@ -40,10 +41,11 @@ def lancedb(
     if not names:
         raise InvalidError(f"{folder} has no LanceDB tables")
     imported = []
-    for name in _records.chosen(tables, names, folder):
-        table = connection.open_table(name)
-        columns = _columns(table.schema, name, wanted)
-        imported.append(_records.store(db, name, metric, _batches(table, columns, size)))
+    with Importing(db, folder, on_progress) as importing:
+        for name in _records.chosen(tables, names, folder):
+            table = connection.open_table(name)
+            batches = _batches(table, _columns(table.schema, name, wanted), size)
+            imported.append(importing.collection(name, batches, metric=metric, total=table.count_rows()))
     return imported
 
 

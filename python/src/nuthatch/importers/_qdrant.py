@@ -10,7 +10,7 @@ from ..arguments import StrPath, optional_text
 from ..database import Database, Metric
 from ..errors import InvalidError
 from . import _records
-from ._records import BATCH, Imported
+from ._importing import BATCH, Imported, Importing, OnProgress
 
 _METRICS: dict[str, Metric] = {"cosine": "cosine", "euclid": "l2", "dot": "dot"}
 _TEXTS = ("document", "text", "content", "page_content")
@@ -24,6 +24,7 @@ def qdrant(
     text: str | None = None,
     vector: str | None = None,
     batch: int = BATCH,
+    on_progress: OnProgress = None,
 ) -> list[Imported]:
     """Imports the collections of a folder that ``QdrantClient(path=…)`` keeps, or the one of a shard of Qdrant Edge, which gets the
     folder's name. ``collections`` names some of them; left out, all.
@@ -34,17 +35,18 @@ def qdrant(
     """
     folder, size = _records.existing(path), _records.batch_size(batch)
     names = optional_text("text", text), optional_text("vector", vector)
-    if (folder / "edge_config.json").exists():
-        return _edge(folder, db, collections, *names, size)
-    if (folder / "meta.json").exists():
-        return _local(folder, db, collections, *names, size)
+    with Importing(db, folder, on_progress) as importing:
+        if (folder / "edge_config.json").exists():
+            return _edge(folder, importing, collections, *names, size)
+        if (folder / "meta.json").exists():
+            return _local(folder, importing, collections, *names, size)
     raise InvalidError(
         f"{folder} is no folder of QdrantClient(path=…) (it has no meta.json), and no shard of Qdrant Edge (no edge_config.json)"
     )
 
 
 def _local(
-    folder: Path, db: Database, asked: Iterable[str] | None, text: str | None, vector: str | None, size: int
+    folder: Path, importing: Importing, asked: Iterable[str] | None, text: str | None, vector: str | None, size: int
 ) -> list[Imported]:
     client = _records.package("qdrant_client", "qdrant").QdrantClient(path=str(folder))
     try:
@@ -66,14 +68,14 @@ def _local(
                     if offset is None:
                         return
 
-            imported.append(_records.store(db, name, metric, _batches(pages(), key, text)))
+            imported.append(importing.collection(name, _batches(pages(), key, text), metric=metric))
         return imported
     finally:
         client.close()
 
 
 def _edge(
-    folder: Path, db: Database, asked: Iterable[str] | None, text: str | None, vector: str | None, size: int
+    folder: Path, importing: Importing, asked: Iterable[str] | None, text: str | None, vector: str | None, size: int
 ) -> list[Imported]:
     import json
 
@@ -94,7 +96,7 @@ def _edge(
                 if offset is None:
                     return
 
-        return [_records.store(db, name, metric, _batches(pages(), key, text))]
+        return [importing.collection(name, _batches(pages(), key, text), metric=metric)]
     finally:
         shard.close()
 

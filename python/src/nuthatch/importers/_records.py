@@ -7,21 +7,10 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..arguments import StrPath, whole
-from ..database import Database, Metric
 from ..errors import InvalidError, NotFoundError, UnavailableError
-
-#: Records read and stored at a time.
-BATCH = 1000
-
-
-class Imported(NamedTuple):
-    """A collection that was imported."""
-
-    collection: str
-    records: int
 
 
 def package(name: str, extra: str) -> Any:
@@ -42,12 +31,20 @@ def existing(path: StrPath) -> Path:
     return folder
 
 
+def existing_file(path: StrPath) -> Path:
+    """The file: opening a missing one may make it."""
+    file = existing(path)
+    if not file.is_file():
+        raise InvalidError(f"{file} is not a file; give the file that the other program wrote")
+    return file
+
+
 def chosen(asked: Iterable[str] | None, names: list[str], folder: Path) -> list[str]:
     """The collections to import: all, or those asked for, which must be there."""
     wanted = names if asked is None else [asked] if isinstance(asked, str) else list(asked)
     for name in wanted:
         if name not in names:
-            raise NotFoundError(f"{folder} has no collection {name!r}; there are: {', '.join(names) or 'none'}")
+            raise NotFoundError(f"{folder} has no {name!r}; there are: {', '.join(names) or 'none'}")
     return wanted
 
 
@@ -56,21 +53,6 @@ def batch_size(batch: int) -> int:
     if (found := whole("batch", batch)) == 0:
         raise InvalidError("batch=0; give 1 or more")
     return found
-
-
-def store(
-    db: Database, name: str, metric: Metric, batches: Iterable[list[dict[str, Any]]], dim: int | None = None
-) -> Imported:
-    """Stores batches of records in a collection of that name, which must be new or empty."""
-    collection = db.collection(name, dim=dim, metric=metric, embedder="none")
-    if len(collection):
-        raise InvalidError(f"collection {name!r} exists and is not empty; drop it first, or use another data folder")
-    records = 0
-    for batch in batches:
-        if batch:
-            collection.upsert(batch)
-            records += len(batch)
-    return Imported(name, records)
 
 
 def payload(values: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -70,13 +70,20 @@ class Entries:
 
     def put(self, entry: Entry, hash: str, vector: Sequence[float], now_ms: int) -> None:
         """Stores an entry, and replaces that of the same query."""
-        key, id = pack(entry.namespace, hash), _id(entry.namespace, hash)
+        self.put_many([(entry, hash, vector, now_ms)])
+
+    def put_many(self, entries: Sequence[tuple[Entry, str, Sequence[float], int]]) -> None:
+        """Stores entries, each with its hash, its vector and when it was used: all or nothing."""
         with self._database.batch() as batch:
-            batch.kv(self._kv.name).put(_ENTRY + key, json.dumps(asdict(entry)))
-            batch.kv(self._kv.name).put(_ACCESS + key, _TIMES.pack(now_ms, entry.expires_ms))
-            # A vector without a direction is near to nothing: such an entry is found by its text alone.
-            record = {"id": id, "payload": {"namespace": entry.namespace, "hash": hash}}
-            batch.collection(self._vectors.name).upsert([{**record, "vector": vector} if any(vector) else record])
+            keys, records = batch.kv(self._kv.name), []
+            for entry, hash, vector, used_ms in entries:
+                key = pack(entry.namespace, hash)
+                keys.put(_ENTRY + key, json.dumps(asdict(entry)))
+                keys.put(_ACCESS + key, _TIMES.pack(used_ms, entry.expires_ms))
+                record = {"id": _id(entry.namespace, hash), "payload": {"namespace": entry.namespace, "hash": hash}}
+                # A vector without a direction is near to nothing: such an entry is found by its text alone.
+                records.append({**record, "vector": vector} if any(vector) else record)
+            batch.collection(self._vectors.name).upsert(records)
 
     def touch(self, entry: Entry, hash: str, now_ms: int) -> None:
         """Notes that an entry was used. A crash of the machine may lose that."""
