@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use nuthatch_engine::Result;
 use nuthatch_engine::cache::{
-    AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheSettings, CacheStats,
-    StoreAnswer, StoredAnswer, Verdict,
+    AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease, CacheSettings,
+    CacheStats, EndLease, LeaseAnswer, StoreAnswer, StoredAnswer, Verdict,
 };
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
@@ -57,6 +57,23 @@ impl Cache {
     /// As [`lookup`](Self::lookup); `NotFound` for a source that is not there; `Exhausted` for an answer that is too large.
     pub fn store(&self, answer: StoreAnswer) -> Result<Option<StoredAnswer>> {
         self.ask(answer)
+    }
+
+    /// Says whose it is to compute a missing answer, and waits for it, up to two seconds, while somebody else does. Ask again then. An
+    /// answer that is stored ends the lease, as its time does. With a wait of 0 it waits for nothing but the store.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty prompt, another scope than the cache wants, an empty owner, or a time that no lease takes.
+    pub fn lease(&self, wanted: &LeaseAnswer) -> Result<CacheLease> {
+        self.ask(wanted.clone())
+    }
+
+    /// Gives a lease back without an answer: the next who waits gets it. False when its time was up, or another has it.
+    ///
+    /// # Errors
+    /// As [`lease`](Self::lease).
+    pub fn end_lease(&self, end: &EndLease) -> Result<bool> {
+        self.ask(end.clone())
     }
 
     /// Takes a verdict on an answer. False when it was known.

@@ -34,13 +34,16 @@ from .aio_tree import AsyncGrepMatches, AsyncSnapshotTree, AsyncTree
 from .answers import (
     CacheAudit,
     CacheCandidate,
+    CacheCost,
     CacheExplanation,
     CacheHit,
     CacheLedger,
+    CacheSavings,
     CacheStats,
     Miss,
     Source,
     StoredAnswer,
+    WrongShare,
 )
 from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .cache import Cache
@@ -163,9 +166,11 @@ __all__ = [
     "Cache",
     "CacheAudit",
     "CacheCandidate",
+    "CacheCost",
     "CacheExplanation",
     "CacheHit",
     "CacheLedger",
+    "CacheSavings",
     "CacheStats",
     "Calibration",
     "ClosedError",
@@ -260,6 +265,7 @@ __all__ = [
     "VectorFieldInfo",
     "Visited",
     "WrittenFile",
+    "WrongShare",
     "__version__",
     "backups",
     "connect",

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::cache::{
-    self, AskCache, Cache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheSettings,
-    CacheStats, StoreAnswer, StoredAnswer, Verdict,
+    self, AskCache, Cache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease,
+    CacheSettings, CacheStats, EndLease, LeaseAnswer, StoreAnswer, StoredAnswer, Verdict,
 };
 use crate::call::Outcome;
 use crate::database::Database;
@@ -52,6 +52,29 @@ impl Op for Verdict {
 
     fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
         Ok(outcome.value != 0)
+    }
+}
+
+/// Asked again, it gives the same owner the same lease.
+impl Op for LeaseAnswer {
+    type On = on::Cached;
+    type Answer = CacheLease;
+    const NAME: &'static str = "caches.lease";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<CacheLease> {
+        Cache::of(view.keyspace()?)?.lease(&self)
+    }
+}
+
+impl Op for EndLease {
+    type On = on::Cached;
+    type Answer = bool;
+    const NAME: &'static str = "caches.release";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        Cache::of(view.keyspace()?)?.end_lease(&self)
     }
 }
 

@@ -105,6 +105,8 @@ static ALL: &[Entry] = &[
     entry::<crate::cache::AskCache>(),
     entry::<crate::cache::StoreAnswer>(),
     entry::<crate::cache::Verdict>(),
+    entry::<crate::cache::LeaseAnswer>(),
+    entry::<crate::cache::EndLease>(),
     entry::<caches::Invalidate>(),
     entry::<crate::cache::CacheChange>(),
     entry::<caches::Stats>(),

@@ -1,12 +1,14 @@
 //! Caches: making, listing and dropping them, storing answers and looking them up.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_dialect::caches::{
-    self, CacheAudits, CacheChanges, CacheExplained, CacheInvalidate, CacheInvalidated, CacheLookup, CachePending,
-    CacheQuestion, CacheReported, CacheSettings, CacheStats, CacheStore, CacheStored, CacheVerdict,
+    self, CacheAudits, CacheChanges, CacheExplained, CacheInvalidate, CacheInvalidated, CacheLeaseEnd, CacheLeaseEnded,
+    CacheLeaseState, CacheLeaseWanted, CacheLookup, CachePending, CacheQuestion, CacheReported, CacheSettings,
+    CacheStats, CacheStore, CacheStored, CacheVerdict,
 };
 use nuthatch_link::{Error, What};
 use serde::Serialize;
@@ -29,6 +31,8 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(create, remove))
         .routes(routes!(lookup))
         .routes(routes!(store))
+        .routes(routes!(lease))
+        .routes(routes!(release))
         .routes(routes!(report))
         .routes(routes!(invalidate))
         .routes(routes!(configure))
@@ -36,6 +40,10 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(explain))
         .routes(routes!(audits))
 }
+
+/// The first pause between two looks for a lease, and the longest. No thread waits meanwhile.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 #[derive(Serialize, ToSchema)]
 struct Caches {
@@ -123,6 +131,44 @@ async fn store(
     Json { value, held }: Json<Value>,
 ) -> Result<Response, Problem> {
     asked(caller, name, "store", value, Some(held)).await
+}
+
+/// Says whose it is to compute a missing answer: one caller gets the lease, and the others wait for its answer. An answer that is
+/// stored ends the lease, as its time does.
+#[utoipa::path(post, path = "/v1/caches/{cache}/lease", tag = "caches", security(("key" = ["read", "write"])),
+    params(("cache" = String, Path)), request_body = CacheLeaseWanted,
+    responses((status = 200, description = "Whose it is, or the answer", body = CacheLeaseState)))]
+async fn lease(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Value>,
+) -> Result<Response, Problem> {
+    let caller = caller.allowed(Scope::Write)?;
+    let wanted: CacheLeaseWanted = caches::asked("lease", value)?;
+    let until = Instant::now() + Duration::from_millis(wanted.wait_ms()?);
+    let mut pause = PAUSE_MIN;
+    loop {
+        let (name, wanted) = (name.clone(), wanted.clone());
+        let state = caller.run(move |database| wanted.ask(&database.existing_cache(&name)?, 0)).await?;
+        let left = until.saturating_duration_since(Instant::now());
+        if !state.is_held() || left.is_zero() {
+            return Ok(reply::json(&state));
+        }
+        tokio::time::sleep(pause.min(left)).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Gives a lease back without an answer: the next who waits gets it.
+#[utoipa::path(post, path = "/v1/caches/{cache}/release", tag = "caches", security(("key" = ["read", "write"])),
+    params(("cache" = String, Path)), request_body = CacheLeaseEnd,
+    responses((status = 200, description = "Whether the caller had it", body = CacheLeaseEnded)))]
+async fn release(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller.allowed(Scope::Write)?, name, "release", value, Some(held)).await
 }
 
 /// Takes a verdict on an answer. The same one again changes nothing.
