@@ -49,9 +49,9 @@ pub use backup::{
     BackupsDeleted, DamagedObject, RestoreOptions, RestoreReport,
 };
 pub use cache::{
-    AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCost, CacheCounts, CacheEntries,
+    AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCost, CacheCounts, CacheEntries,
     CacheExplained, CacheHit, CacheLease, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, EndLease,
-    LeaseAnswer, MissReason, ShareWhen, SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare,
+    LeaseAnswer, MissReason, ShareWhen, SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded,
 };
 pub use clock::Clock;
 pub use collection::{

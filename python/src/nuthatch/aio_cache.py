@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 
-from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
 from .cache import Cache, Cost, Scope, Warmed, called
+from .arguments import StrPath
 from .calibration import Calibration, LabelledPair, Target
 from .lease import Lease
 from .threads import in_thread
@@ -162,6 +163,24 @@ class AsyncCache:
     async def clear(self) -> int:
         """As ``Cache.clear``."""
         return await in_thread(self.sync.clear)
+
+    async def answers(self, *, scope: Scope = None, tag: str | None = None) -> list[CacheEntry]:
+        """As ``Cache.answers``, all at once."""
+        return await in_thread(lambda: list(self.sync.answers(scope=scope, tag=tag)))
+
+    async def export_to(self, path: StrPath, *, vectors: bool = True) -> int:
+        """As ``Cache.export_to``."""
+        return await in_thread(self.sync.export_to, path, vectors=vectors)
+
+    async def import_from(self, path: StrPath) -> int:
+        """As ``Cache.import_from``."""
+        return await in_thread(self.sync.import_from, path)
+
+    async def reembed(
+        self, embed: Callable[[str], Sequence[float]] | None = None, *, restart: bool = True
+    ) -> int:
+        """As ``Cache.reembed``. ``embed`` runs in the thread of the call."""
+        return await in_thread(self.sync.reembed, embed, restart=restart)
 
     async def stats(self) -> CacheStats:
         """As ``Cache.stats``."""

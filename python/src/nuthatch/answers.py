@@ -92,6 +92,38 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True)
+class CacheEntry:
+    """An answer in the cache, with everything that is kept of it."""
+
+    entry: int
+    """Its number."""
+    prompt: str
+    """What it was stored for."""
+    response: Any
+    """The answer."""
+    scope: str
+    """The hash of its scope: a cache does not know the parts."""
+    user: str | None
+    """The hash of the user within the scope, if the answer is the user's own."""
+    tags: list[str]
+    """Its tags."""
+    sources: list[Source]
+    """The records that it was made from."""
+    created_ms: int
+    """When it was stored, in milliseconds since 1970."""
+    expires_ms: int | None
+    """When it expires; None: never."""
+    cost: CacheCost
+    """What it has cost."""
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> CacheEntry:
+        """From a call's answer."""
+        known = {name: value for name, value in found.items() if name != "vector"}
+        return cls(**{**known, "sources": _sources(found["sources"]), "cost": CacheCost(**found["cost"])})
+
+
+@dataclass(frozen=True)
 class CacheAudit:
     """An answer that waits for a verdict."""
 

@@ -12,17 +12,20 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from . import arguments
-from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .cache_transfer import exported, imported, listed, reembedded
 from .calibration import Calibration, LabelledPair, Target, measured
 from .errors import InvalidError
 from .lease import Lease
 
 if TYPE_CHECKING:
+    from .arguments import StrPath
     from .cores import CacheCore
 
 P = ParamSpec("P")
@@ -309,6 +312,41 @@ class Cache:
     def _removed(self, which: dict[str, Any]) -> int:
         removed: int = self._ask("invalidate", which)["removed"]
         return removed
+
+    def answers(self, *, scope: Scope = None, tag: str | None = None) -> Iterator[CacheEntry]:
+        """Lists the answers, by their numbers, page by page: all of them, or those of a scope or with a tag.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     cache = db.cache("answers")
+        ...     cache.warm([("What is DNS?", "names"), ("What is BGP?", "routes")])
+        ...     [answer.prompt for answer in cache.answers()]
+        2
+        ['What is DNS?', 'What is BGP?']
+        """
+        scope = None if scope is None else dict(scope)
+        for found in listed(self._ask, scope=scope, tag=arguments.optional_text("tag", tag)):
+            yield CacheEntry.of(found)
+
+    def export_to(self, path: StrPath, *, vectors: bool = True) -> int:
+        """Writes all answers to a file of JSON lines, and returns how many. Settings and ledger stay here."""
+        return exported(self._ask, Path(path), vectors=arguments.flag("vectors", vectors))
+
+    def import_from(self, path: StrPath) -> int:
+        """Keeps the answers of an exported file, and returns how many: those that have expired are left out.
+
+        One for the same prompt in the same scope is replaced. Sources must be there; an answer counts as made from
+        what they are now.
+        """
+        return imported(self._ask, Path(path))
+
+    def reembed(self, embed: Callable[[str], Sequence[float]] | None = None, *, restart: bool = True) -> int:
+        """Gives all answers other vectors, of another model, and returns how many got one.
+
+        ``embed`` makes them; without it, the model that is installed. Until an answer has its new vector, it is found by
+        its prompt, form and aliases only. After an interruption, ``restart=False`` goes on.
+        """
+        return reembedded(self._ask, embed, restart=arguments.flag("restart", restart))
 
     def stats(self) -> CacheStats:
         """Returns what the cache holds and has done, and what its promise stands on."""

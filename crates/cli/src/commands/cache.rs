@@ -1,6 +1,7 @@
 //! `nuthatch cache`: what caches of answers hold, what they would give, and verdicts on what they gave.
 
 mod calibrate;
+mod carry;
 mod lines;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,12 @@ enum Command {
     Warm(Warm),
     /// Measure labelled pairs of prompts: what a threshold would do with them, and which a difference rules out
     Calibrate(calibrate::Calibrate),
+    /// Print all answers as JSON lines, for `import`; settings and ledger stay
+    Export,
+    /// Store the answers of an export
+    Import(carry::Import),
+    /// Give all answers vectors of the model that is installed now
+    Reembed,
     /// Remove answers: all of them, or those with a tag; the ledger stays
     Clear(Clear),
     /// List the caches
@@ -131,6 +138,20 @@ impl Cache {
             Command::Report(args) => self.report(args, globals, out),
             Command::Warm(args) => self.warm(args, globals, out),
             Command::Calibrate(args) => args.run(self.json, out),
+            Command::Export => {
+                let database = folder::open(globals)?;
+                carry::export(&database.existing_cache(&self.cache)?, out)?;
+                database.close()?;
+                Ok(Outcome::Done)
+            }
+            Command::Import(args) => {
+                let kept = self.write(globals, |cache| args.run(cache))?;
+                self.counted("kept", "Kept", kept, out)
+            }
+            Command::Reembed => {
+                let embedded = self.write(globals, carry::reembed)?;
+                self.counted("embedded", "Embedded", embedded, out)
+            }
             Command::Clear(args) => self.clear(args, globals, out),
             Command::Ls => self.ls(globals, out),
             Command::Drop(args) => self.drop_cache(args, globals, out),
@@ -283,9 +304,13 @@ impl Cache {
             stored += u64::from(found["stored"] == true);
         }
         database.close()?;
+        self.counted("stored", "Stored", stored, out)
+    }
+
+    fn counted(&self, name: &str, did: &str, answers: u64, out: &mut Out) -> Result<Outcome, Failure> {
         match self.json {
-            true => output::json(out, &json!({ "stored": stored }))?,
-            false => writeln!(out, "Stored {}.", count(stored, "answer"))?,
+            true => output::json(out, &json!({ (name): answers }))?,
+            false => writeln!(out, "{did} {}.", count(answers, "answer"))?,
         }
         Ok(Outcome::Done)
     }

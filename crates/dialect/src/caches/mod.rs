@@ -5,6 +5,7 @@
 
 mod lease;
 mod money;
+mod transfer;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,9 @@ use utoipa::ToSchema;
 
 pub use lease::{CacheLeaseEnd, CacheLeaseEnded, CacheLeaseState, CacheLeaseWanted};
 pub use money::{CacheMoney, CachePrice, CacheSavings, CacheWrong};
+pub use transfer::{
+    CacheImport, CacheImported, CacheKept, CacheList, CachePage, CacheReembed, CacheReembedded, CacheVectorSource,
+};
 
 /// Answers that wait for a verdict, of one call.
 const AUDITS_DEFAULT: usize = 100;
@@ -374,7 +378,8 @@ pub struct CachePending {
     waiting: Vec<CacheWaiting>,
 }
 
-/// Asks a cache by the name of a call: lookup, store, lease, release, report, invalidate, configure, stats, explain, audits.
+/// Asks a cache by the name of a call: lookup, store, lease, release, report, invalidate, configure, stats, explain, audits, answers,
+/// import, reembed.
 ///
 /// # Errors
 /// `NotFound` for another name; `Invalid` with the place of what is wrong in the question; those of the call.
@@ -422,6 +427,9 @@ pub fn ask(cache: &core::Cache, call: &str, question: Value) -> Result<Value> {
             let waiting = cache.audits(limit)?.into_iter().map(waiting).collect::<Result<_>>()?;
             answered(CachePending { waiting })
         }
+        "answers" => answered(asked::<CacheList>(call, question)?.ask(cache)?),
+        "import" => answered(asked::<CacheImport>(call, question)?.ask(cache)?),
+        "reembed" => answered(asked::<CacheReembed>(call, question)?.ask(cache)?),
         _ => Err(Error::new(ErrorKind::NotFound, format!("no call {call:?} of caches"))),
     }
 }

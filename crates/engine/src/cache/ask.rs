@@ -274,7 +274,7 @@ fn check_user(user: Option<&str>) -> Result<()> {
     }
 }
 
-fn check_vector(vector: Option<&[f32]>) -> Result<()> {
+pub(crate) fn check_vector(vector: Option<&[f32]>) -> Result<()> {
     let is_sound =
         |vector: &[f32]| !vector.is_empty() && vector.iter().all(|x| x.is_finite()) && vector.iter().any(|x| *x != 0.0);
     match vector.is_none_or(is_sound) {

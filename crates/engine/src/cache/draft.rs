@@ -69,6 +69,14 @@ impl<'s> Draft<'s> {
         }
     }
 
+    /// When a row expires; `None`: never, or it is not there.
+    pub fn expires_at(&self, row: &[u8]) -> Result<Option<u64>> {
+        match self.rows.get(row) {
+            Some(changed) => Ok(changed.as_ref().and_then(|(_, expires_at_ms)| *expires_at_ms)),
+            None => Ok(self.space.stored(self.reader, row, 0)?.and_then(|stored| stored.expires_at_ms)),
+        }
+    }
+
     pub fn put<T: Serialize>(&mut self, row: Vec<u8>, value: &T, expires_at_ms: Option<u64>) -> Result<()> {
         self.rows.insert(row, Some((encode(value)?, expires_at_ms)));
         Ok(())

@@ -56,8 +56,13 @@ impl Scopes {
     pub fn of(settings: &CacheSettings, parts: &BTreeMap<String, String>, user: Option<&str>) -> Self {
         let shared = key::scope(parts);
         let user = user.filter(|_| settings.is_shared_later()).map(|user| key::user(&shared, user));
-        let hashes = user.iter().map(key::own_scope).chain([shared]).collect();
-        Self { own: user.map(|user| Private { scope: shared, user }), hashes }
+        Self::at(shared, user.map(|user| Private { scope: shared, user }))
+    }
+
+    /// One that is known by its hash, or a user's own within it.
+    pub fn at(scope: Hash, own: Option<Private>) -> Self {
+        let hashes = own.iter().map(|own| key::own_scope(&own.user)).chain([scope]).collect();
+        Self { own, hashes }
     }
 
     /// The one in which an answer of this user is stored.

@@ -27,6 +27,7 @@ mod signs;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod value;
 
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub(crate) use explain::{audits, explain, stats};
 pub use lease::{CacheLease, EndLease, LeaseAnswer};
 pub(crate) use mend::{looks_like_cache, mend_cache};
 pub use nuthatch_cache::{Veto, WrongShare};
+pub(crate) use transfer::list;
+pub use transfer::{AnswersPage, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded};
 pub use settings::{CacheChange, CacheMode, CacheSettings, ShareWhen};
 
 use crate::Result;

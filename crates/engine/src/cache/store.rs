@@ -8,7 +8,7 @@ use crate::cache::draft::Draft;
 use crate::cache::key::{self, Hash};
 use crate::cache::lookup::{Scopes, state};
 use crate::cache::value::{Private, Source, Stored, Vectors, encode_vector};
-use crate::cache::{Cache, CacheMode, CacheSettings, ShareWhen, SourceRef, StoreAnswer, StoredAnswer};
+use crate::cache::{Cache, CacheCost, CacheMode, CacheSettings, ShareWhen, SourceRef, StoreAnswer, StoredAnswer};
 use crate::call::Outcome;
 use crate::descriptor::meta::{self, Meta, meta_key};
 use crate::kv::Rows;
@@ -66,18 +66,23 @@ impl Cache {
                 return Err(Error::new(ErrorKind::Conflict, why));
             }
             draft.state.vectors = draft.state.vectors.take().or(made_by);
-            let mut stored = keep(draft, &answer, &scopes, vector.as_deref(), bytes)?;
+            let now_ms = draft.now_ms();
+            let ttl_ms = answer.ttl_ms.unwrap_or(draft.state.settings.ttl_ms);
+            let kept = || Kept {
+                prompt: &answer.prompt,
+                response: &answer.response,
+                tags: &answer.tags,
+                sources: &answer.sources,
+                created_ms: now_ms,
+                expires_at_ms: (ttl_ms > 0).then(|| now_ms.saturating_add(ttl_ms)),
+                cost: answer.cost,
+                vector: vector.as_deref(),
+            };
+            let mut stored = keep(draft, kept(), &scopes)?;
             if let Some(own) = &scopes.own
                 && has_enough(draft, own, &answer)?
             {
-                let shared = keep(
-                    draft,
-                    &answer,
-                    &Scopes::of(&draft.state.settings, &answer.scope, None),
-                    vector.as_deref(),
-                    bytes,
-                )?;
-                stored.evicted += shared.evicted;
+                stored.evicted += keep(draft, kept(), &Scopes::at(own.scope, None))?.evicted;
                 stored.private = false;
             }
             let outcome = Outcome {
@@ -121,47 +126,53 @@ fn has_enough(draft: &Draft<'_>, own: &Private, answer: &StoreAnswer) -> Result<
     Ok(false)
 }
 
-fn keep(
-    draft: &mut Draft<'_>,
-    answer: &StoreAnswer,
-    scopes: &Scopes,
-    vector: Option<&[f32]>,
-    bytes: u64,
-) -> Result<StoredAnswer> {
+/// An answer as it is kept.
+pub(crate) struct Kept<'a> {
+    pub prompt: &'a str,
+    pub response: &'a str,
+    pub tags: &'a [String],
+    pub sources: &'a [SourceRef],
+    pub created_ms: u64,
+    pub expires_at_ms: Option<u64>,
+    pub cost: CacheCost,
+    pub vector: Option<&'a [f32]>,
+}
+
+/// Keeps an answer, in the first of the scopes. One for the same prompt in it is replaced.
+pub(crate) fn keep(draft: &mut Draft<'_>, answer: Kept<'_>, scopes: &Scopes) -> Result<StoredAnswer> {
+    let Kept { prompt, response, tags, created_ms, expires_at_ms, cost, vector, .. } = answer;
     let scope = scopes.first();
-    let (exact, form) = key::hashes(&scope, &answer.prompt);
+    let (exact, form) = key::hashes(&scope, prompt);
     let replaced = match draft.get::<u64>(&key::exact(&exact))? {
         Some(old) => draft.remove(old)?,
         None => false,
     };
     let entry = draft.state.next_entry;
     draft.state.next_entry += 1;
-    let now_ms = draft.now_ms();
-    let ttl_ms = answer.ttl_ms.unwrap_or(draft.state.settings.ttl_ms);
-    let expires_at_ms = (ttl_ms > 0).then(|| now_ms.saturating_add(ttl_ms));
     let sources = answer.sources.iter().map(|of| source(draft, of.clone())).collect::<Result<Vec<_>>>()?;
     for source in &sources {
         draft.put(key::source(source.collection, &source.of.id, entry), &(), None)?;
     }
-    for tag in &answer.tags {
+    for tag in tags {
         draft.put(key::tag(tag, entry), &(), None)?;
     }
+    let bytes = Stored::size(prompt, response, vector.map_or(0, <[f32]>::len));
     let stored = Stored {
-        prompt: answer.prompt.clone(),
-        response: answer.response.clone(),
+        prompt: prompt.into(),
+        response: response.into(),
         scope,
         exact,
         form,
-        tags: answer.tags.clone(),
+        tags: tags.to_vec(),
         sources,
-        created_ms: now_ms,
+        created_ms,
         bytes,
-        cost: answer.cost,
+        cost,
         private: scopes.own.clone(),
     };
     if let Some(Private { scope, user }) = &scopes.own {
-        let form = key::hashes(scope, &answer.prompt).1;
-        draft.put(key::held_by(scope, &form, user, entry), &key::answer(&answer.response), None)?;
+        let form = key::hashes(scope, prompt).1;
+        draft.put(key::held_by(scope, &form, user, entry), &key::answer(response), None)?;
     }
     draft.put(key::entry(entry), &stored, expires_at_ms)?;
     draft.put(key::exact(&exact), &entry, None)?;

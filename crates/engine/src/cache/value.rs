@@ -155,6 +155,11 @@ impl Codes<'_> {
         self.codes.iter().map(|code| f32::from(*code as i8)).collect()
     }
 
+    /// The components as they are stored.
+    pub fn bytes(&self) -> Vec<i8> {
+        self.codes.iter().map(|code| *code as i8).collect()
+    }
+
     /// The cosine with a vector of length 1; `None` for one of another dimension.
     pub fn cosine(&self, unit: &[f32]) -> Option<f32> {
         if unit.len() != self.codes.len() {

@@ -112,6 +112,9 @@ static ALL: &[Entry] = &[
     entry::<caches::Stats>(),
     entry::<caches::Explain>(),
     entry::<caches::Audits>(),
+    entry::<crate::cache::ListAnswers>(),
+    entry::<crate::cache::ImportAnswers>(),
+    entry::<crate::cache::Reembed>(),
     // Of everything.
     entry::<collections::Open>(),
     entry::<collections::Make>(),

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_dialect::caches::{
-    self, CacheAudits, CacheChanges, CacheExplained, CacheInvalidate, CacheInvalidated, CacheLeaseEnd, CacheLeaseEnded,
-    CacheLeaseState, CacheLeaseWanted, CacheLookup, CachePending, CacheQuestion, CacheReported, CacheSettings,
-    CacheStats, CacheStore, CacheStored, CacheVerdict,
+    self, CacheAudits, CacheChanges, CacheExplained, CacheImport, CacheImported, CacheInvalidate, CacheInvalidated,
+    CacheLeaseEnd, CacheLeaseEnded, CacheLeaseState, CacheLeaseWanted, CacheList, CacheLookup, CachePage, CachePending,
+    CacheQuestion, CacheReembed, CacheReembedded, CacheReported, CacheSettings, CacheStats, CacheStore, CacheStored,
+    CacheVerdict,
 };
 use nuthatch_link::{Error, What};
 use serde::Serialize;
@@ -39,6 +40,9 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(stats))
         .routes(routes!(explain))
         .routes(routes!(audits))
+        .routes(routes!(answers))
+        .routes(routes!(import))
+        .routes(routes!(reembed))
 }
 
 /// The first pause between two looks for a lease, and the longest. No thread waits meanwhile.
@@ -237,4 +241,40 @@ async fn audits(
     Json { value, held }: Json<Value>,
 ) -> Result<Response, Problem> {
     asked(caller, name, "audits", value, Some(held)).await
+}
+
+/// Lists answers with everything that is kept of them.
+#[utoipa::path(post, path = "/v1/caches/{cache}/answers", tag = "caches", security(("key" = ["read"])),
+    params(("cache" = String, Path)), request_body = CacheList,
+    responses((status = 200, description = "A page of answers, by their numbers", body = CachePage)))]
+async fn answers(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller, name, "answers", value, Some(held)).await
+}
+
+/// Keeps answers as another cache had them. Those of the same prompt and scope are replaced.
+#[utoipa::path(post, path = "/v1/caches/{cache}/import", tag = "caches", security(("key" = ["write"])),
+    params(("cache" = String, Path)), request_body = CacheImport,
+    responses((status = 200, description = "How many were kept: those that have expired are left out", body = CacheImported)))]
+async fn import(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller, name, "import", value, Some(held)).await
+}
+
+/// Gives answers other vectors: those in the body, or those of the installed model, some answers at a time.
+#[utoipa::path(post, path = "/v1/caches/{cache}/reembed", tag = "caches", security(("key" = ["write"])),
+    params(("cache" = String, Path)), request_body = CacheReembed,
+    responses((status = 200, description = "How far it is", body = CacheReembedded)))]
+async fn reembed(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller, name, "reembed", value, Some(held)).await
 }
