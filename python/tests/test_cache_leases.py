@@ -181,3 +181,47 @@ def test_money_is_counted_where_it_is_saved(db):
     for cost in ("free", {"euro": 1}, {}, -1):
         with pytest.raises(InvalidError):
             cache.store("b", 1, vector=near, cost=cost)
+
+
+def test_answers_are_listed_and_carried_to_another_cache(db, tmp_path):
+    cache = db.cache("answers", budget=0.1, ttl=3600)
+    vectors = {f"question {at}": [1.0, 0.001 * at] for at in range(250)}
+    for prompt, vector in vectors.items():
+        cache.store(prompt, {"to": prompt}, vector=vector, scope={"user": "anna"}, tags=["some"], cost=0.5)
+    cache.store("apart", None, vector=[0.0, 1.0], tags=["other"])
+    assert [answer.prompt for answer in cache.answers()] == [*vectors, "apart"]
+    assert [answer.prompt for answer in cache.answers(tag="other")] == ["apart"]
+    assert len(list(cache.answers(scope={"user": "anna"}))) == 250
+    file = tmp_path / "answers.jsonl"
+    assert cache.export_to(file) == 251
+    copy = db.cache("copy", budget=0.1)
+    assert copy.import_from(file) == 251
+    scope = {"user": "anna"}
+    hit = copy.check("Question 7", scope=scope)
+    assert (hit.tier, hit.response, hit.saved.usd) == ("canonical", {"to": "question 7"}, 0.5)
+    [near] = copy.explain("something else", scope=None, vector=[0.01, 1.0]).candidates
+    assert near.prompt == "apart"
+    assert all(answer.expires_ms for answer in copy.answers())
+    others = db.cache("others", budget=0.1)
+    others.store("a", 1, vector=[1.0, 0.0, 0.0])
+    with pytest.raises(InvalidError, match="reembed"):
+        others.import_from(file)
+    assert others.stats().entries == 1
+    assert cache.export_to(file, vectors=False) == 251
+    assert others.import_from(file) == 251
+    file.write_text("{}\n")
+    with pytest.raises(InvalidError, match="no export"):
+        others.import_from(file)
+
+
+def test_answers_get_other_vectors(db):
+    cache = db.cache("answers", budget=0.1)
+    cache.store("How do I reset my password?", "settings", vector=[1.0, 0.0])
+    cache.store("What is DNS?", "names", vector=[0.0, 1.0])
+    assert cache.explain("x", vector=[1.0, 0.0]).candidates[0].prompt == "How do I reset my password?"
+    made = {"How do I reset my password?": [0.0, 0.0, 1.0], "What is DNS?": [1.0, 0.0, 0.0]}
+    assert cache.reembed(made.__getitem__) == 2
+    assert cache.explain("x", vector=[0.0, 0.1, 1.0]).candidates[0].prompt == "How do I reset my password?"
+    with pytest.raises(InvalidError, match="3"):
+        cache.check("How can I reset the password?", vector=[1.0, 0.0])
+    assert cache.check("what's DNS").tier == "canonical"

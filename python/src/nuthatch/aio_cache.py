@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 
 from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
-from .cache import Cache, Cost, Scope, Warmed, called
 from .arguments import StrPath
+from .cache import Cache, Cost, Scope, Warmed, called
 from .calibration import Calibration, LabelledPair, Target
 from .lease import Lease
 from .threads import in_thread
@@ -176,9 +176,7 @@ class AsyncCache:
         """As ``Cache.import_from``."""
         return await in_thread(self.sync.import_from, path)
 
-    async def reembed(
-        self, embed: Callable[[str], Sequence[float]] | None = None, *, restart: bool = True
-    ) -> int:
+    async def reembed(self, embed: Callable[[str], Sequence[float]] | None = None, *, restart: bool = True) -> int:
         """As ``Cache.reembed``. ``embed`` runs in the thread of the call."""
         return await in_thread(self.sync.reembed, embed, restart=restart)
 

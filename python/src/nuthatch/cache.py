@@ -140,8 +140,8 @@ class Cache:
         """Keeps an answer: any JSON value. One for the same prompt in the same scope is replaced.
 
         ``sources`` are records, as pairs of a collection and an id: once one of them is replaced or deleted, the answer is not
-        given any more. ``ttl`` is in seconds; 0 keeps the answer for ever. ``cost`` is what the answer has cost, as US dollars or as
-        ``{"tokens": 321, "usd": 0.0042}``; ``stats`` sums up what giving it again has saved.
+        given any more. ``ttl`` is in seconds; 0 keeps the answer for ever. ``cost`` is what the answer has cost, as US dollars or
+        as ``{"tokens": 321, "usd": 0.0042}``; ``stats`` sums up what giving it again has saved.
 
         A cache with ``share_after`` wants a ``user``, whose answer it is until enough users have it, or ``shared=True``.
         """
@@ -268,7 +268,7 @@ class Cache:
         return self._report(hit, wrong=arguments.flag("wrong", wrong), served=served, spent=spent)
 
     def _report(self, hit: CacheHit | CacheAudit, *, wrong: bool, served: bool, spent: float | None = None) -> bool:
-        verdict = {"hit": hit.hit, "entry": hit.entry, "wrong": wrong, "served": served}
+        verdict: dict[str, Any] = {"hit": hit.hit, "entry": hit.entry, "wrong": wrong, "served": served}
         if spent is not None:
             verdict["spent"] = arguments.optional_real("spent", spent)
         new: bool = self._ask("report", verdict)["new"]

@@ -201,7 +201,7 @@ impl Cache {
         let _room = self.keyspace.space.shared.reserve_to_write(bytes * 3)?;
         self.change(|draft| {
             let has_vectors = import.answers.iter().any(|answer| answer.vector.is_some());
-            let theirs = import.vectors.as_ref().filter(|_| has_vectors).map(CacheVectors::into_stored);
+            let theirs = import.vectors.as_ref().filter(|_| has_vectors).map(CacheVectors::to_stored);
             if let (Some(own), Some(theirs)) = (&draft.state.vectors, &theirs)
                 && own != theirs
             {
@@ -214,7 +214,7 @@ impl Cache {
             let mut kept = 0;
             for answer in import.answers.iter().filter(is_living) {
                 let own = answer.user.map(|user| Private { scope: answer.scope, user });
-                if own.is_some() != draft.state.settings.is_shared_later() && own.is_some() {
+                if own.is_some() && !draft.state.settings.is_shared_later() {
                     return Err(Error::invalid(
                         "some answers are their users' own; import them into a cache with `share_after`",
                     ));
@@ -369,7 +369,7 @@ impl CacheVectors {
         }
     }
 
-    fn into_stored(&self) -> Vectors {
+    fn to_stored(&self) -> Vectors {
         match self {
             Self::Given { dim } => Vectors::Given(*dim),
             Self::Made { name, dim, fingerprint } => Vectors::Made(EmbedderMeta {

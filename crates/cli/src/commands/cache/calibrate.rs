@@ -101,7 +101,8 @@ impl Calibrate {
             let near = cache.explain(&AskCache { prompt: pair.asked, scope, vector: asked, ..AskCache::default() })?;
             // A cache does not compare prompts below a cosine of one half.
             let near = near.candidates.first();
-            if pair.same { &mut same } else { &mut different }.push(near.map_or(0.0, |near| near.similarity));
+            let scores = if pair.same { &mut same } else { &mut different };
+            scores.push(near.map_or(0.0, |near| near.similarity));
             if let Some(veto) = near.and_then(|near| near.veto) {
                 vetoes.entry(veto.name()).or_default()[usize::from(!pair.same)] += 1;
             }
