@@ -152,7 +152,7 @@ fn whoever_waits_gets_the_answer_when_it_comes_and_the_lease_when_it_does_not() 
 
 fn say(line: String) {
     let mut out = std::io::stdout().lock();
-    out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).expect("the parent reads");
+    out.write_all(format!("\n{line}\n").as_bytes()).and_then(|()| out.flush()).expect("the parent reads");
 }
 
 fn read(name: &str) -> String {
@@ -253,7 +253,7 @@ impl Process {
 fn asked(processes: &mut [Process]) -> (BTreeMap<u64, u64>, usize) {
     processes.iter_mut().for_each(Process::go);
     let readers = std::thread::scope(|scope| {
-        let readers: Vec<_> = processes.iter_mut().map(|process| scope.spawn(|| process.rest())).collect();
+        let readers: Vec<_> = processes.iter_mut().map(|process| scope.spawn(move || process.rest())).collect();
         readers.into_iter().map(|reader| reader.join().unwrap()).collect::<Vec<_>>()
     });
     let mut computed = BTreeMap::new();
@@ -326,7 +326,7 @@ fn a_killed_process_that_held_the_folder_costs_one_more_computation_at_most() {
     first.child.kill().unwrap();
     first.child.wait().unwrap();
     let rests: Vec<Vec<String>> = std::thread::scope(|scope| {
-        let readers: Vec<_> = processes.iter_mut().map(|process| scope.spawn(|| process.rest())).collect();
+        let readers: Vec<_> = processes.iter_mut().map(|process| scope.spawn(move || process.rest())).collect();
         readers.into_iter().map(|reader| reader.join().unwrap()).collect()
     });
     let mut computed: BTreeMap<String, u64> = BTreeMap::new();

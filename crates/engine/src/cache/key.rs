@@ -17,6 +17,7 @@
 //! | 0x0c hit | what was decided about an answer by meaning |
 //! | 0x0d scope form user entry | the answer that a user has for a prompt of this scope and form: its hash |
 //! | 0x0e hash | a row of 0x04 that came of a late verdict, and whose answer nobody has got yet |
+//! | 0x0f hash | an answer to a prompt of this scope and form was held back for a later verdict |
 //!
 //! Numbers are big endian, 8 bytes, those of collections 4. Hashes are BLAKE3, 32 bytes. Tags have no byte 0; an entry's number ends
 //! its row's key, so that ids may have any.
@@ -42,6 +43,7 @@ const SOURCE: u8 = 11;
 const DECISION: u8 = 12;
 const HELD_BY: u8 = 13;
 const OWED: u8 = 14;
+const OFFERED: u8 = 15;
 
 /// 32 bytes of BLAKE3.
 pub type Hash = [u8; 32];
@@ -207,6 +209,10 @@ pub fn held_by(scope: &Hash, form: &Hash, user: &Hash, number: u64) -> Vec<u8> {
 /// The user of a row of [`held_by`].
 pub fn user_of(row: &[u8]) -> Option<Hash> {
     row.get(65..97)?.try_into().ok()
+}
+
+pub fn offered(hash: &Hash) -> Vec<u8> {
+    hashed(OFFERED, hash)
 }
 
 pub fn owed(hash: &Hash) -> Vec<u8> {

@@ -197,34 +197,45 @@ impl Cache {
             self.attached.recent.note(None, |counts| counts.shadow_hits += 1);
         }
         let unproven = || state.ledger.odds(&state.settings.terms()).is_none().then_some(MissReason::Unproven);
-        let why = refused.or_else(|| if ask.judged || is_judged_later(&state) { None } else { unproven() });
+        // Whoever judges later is asked once about each prompt.
+        let may_be_offered = || -> Result<bool> {
+            let offered = key::offered(&key::hashes(&near.stored.scope, &ask.prompt).1);
+            Ok(is_judged_later(&state) && self.keyspace.values(&[offered])?.pop().flatten().is_none())
+        };
+        let why = match refused {
+            None if ask.judged => None,
+            None => match unproven() {
+                Some(_) if may_be_offered()? => None,
+                why => why,
+            },
+            why => why,
+        };
         if let Some(why) = why
             && explored.is_none()
         {
             // Nobody judges it: then it is not worth a write.
             return self.missed(why);
         }
-        let (answer, found) = self.change(|draft| self.settle(draft, ask, near, explored))?;
-        match found {
-            true => Ok(answer),
-            false => self.missed(MissReason::Absent),
+        match self.change(|draft| self.settle(draft, ask, near, explored))? {
+            Ok(answer) => Ok(answer),
+            Err(why) => self.missed(why),
         }
     }
 
-    /// Decides as of the moment of the write, and writes it down. False when the answer went meanwhile.
+    /// Decides as of the moment of the write, and writes it down. Or says why there is nothing to write.
     fn settle(
         &self,
         draft: &mut Draft<'_>,
         ask: &AskCache,
         near: &Near,
         explored: Option<Odds>,
-    ) -> Result<((CacheAnswer, bool), Outcome)> {
+    ) -> Result<(std::result::Result<CacheAnswer, MissReason>, Outcome)> {
         let entry = near.shown.entry;
         let row = draft.stored().values(&[key::entry(entry)])?.pop().flatten();
         let stored: Option<Stored> = row.map(|row| decode(&row)).transpose()?;
         let is_there = stored.as_ref() == Some(&near.stored) && are_unchanged(&draft.stored(), &near.stored)?;
         if !is_there {
-            return Ok(((miss(MissReason::Absent), false), Outcome::default()));
+            return Ok((Err(MissReason::Absent), Outcome::default()));
         }
         let why = refused(&draft.state, near);
         let odds = match why {
@@ -233,6 +244,7 @@ impl Cache {
         };
         // What only the ledger holds back is always worth a verdict.
         let chosen = if why.is_none() { Some(Odds::ALWAYS) } else { explored };
+        let offered = key::offered(&key::hashes(&near.stored.scope, &ask.prompt).1);
         let (outcome, missed) = match (odds, chosen) {
             (Some(odds), _) => (Decided::Served { odds, fell: odds.falls(coin()) }, None),
             (None, chosen) => {
@@ -240,11 +252,13 @@ impl Cache {
                 let outcome = match chosen {
                     Some(odds) if why == MissReason::Shadow => Decided::Shadow { odds },
                     Some(odds) if ask.judged => Decided::Candidate { odds },
-                    Some(_) if why == MissReason::Unproven && is_judged_later(&draft.state) => Decided::Offered,
-                    _ => {
-                        draft.state.counts.miss(why);
-                        return Ok(((miss(why), true), Outcome::default()));
+                    Some(_)
+                        if why == MissReason::Unproven && is_judged_later(&draft.state) && !draft.has(&offered)? =>
+                    {
+                        draft.put(offered, &(), None)?;
+                        Decided::Offered
                     }
+                    _ => return Ok((Err(why), Outcome::default())),
                 };
                 (outcome, Some(why))
             }
@@ -271,7 +285,7 @@ impl Cache {
                 CacheAnswer { hit: None, miss: missed, candidate }
             }
         };
-        Ok(((answer, true), Outcome::default()))
+        Ok((Ok(answer), Outcome::default()))
     }
 
     /// The vector of a prompt, as this cache compares them; `None` when it has none to compare with.
@@ -393,8 +407,10 @@ fn record(
     draft.put(key::decision(hit), &decision, None)?;
     if let Some(old) = hit.checked_sub(DECISIONS_MAX) {
         let forgotten: Option<Decision> = draft.get(&key::decision(old))?;
-        let waited = forgotten.is_some_and(|old| old.outcome == Decided::Offered && old.verdict.is_none());
-        draft.state.offered = draft.state.offered.saturating_sub(waited.into());
+        if let Some(waited) = forgotten.filter(|old| old.outcome == Decided::Offered && old.verdict.is_none()) {
+            draft.state.offered = draft.state.offered.saturating_sub(1);
+            draft.delete(key::offered(&key::hashes(&waited.scope, &waited.prompt).1));
+        }
         draft.delete(key::decision(old));
     }
     Ok(hit)

@@ -106,6 +106,9 @@ fn judge(draft: &mut Draft<'_>, hit: u64, verdict: Verdict) -> Result<bool> {
         false => state.counts.reported_right += 1,
     }
     let (exact, form) = key::hashes(&decision.scope, &decision.prompt);
+    if decision.outcome == Decided::Offered {
+        draft.delete(key::offered(&form));
+    }
     if draft.has(&key::entry(entry))? {
         match wrong {
             true => draft.put(key::never(entry, &form), &(), None)?,
