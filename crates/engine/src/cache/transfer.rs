@@ -255,7 +255,7 @@ impl Cache {
         }
         match &wanted.given {
             Some(given) => {
-                given.iter().try_for_each(|(_, vector)| check_vector(Some(vector)))?;
+                given.iter().try_for_each(|(_, vector)| check_vector(Some(vector.as_slice())))?;
                 let embedded = self.give_vectors(given)?;
                 Ok(Reembedded { embedded, more: false })
             }
