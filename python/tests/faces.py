@@ -28,6 +28,8 @@ EVERYWHERE = {
     "test_bad_input",
     "test_batches",
     "test_cache",
+    "test_cache_isolation",
+    "test_cache_leases",
     "test_compat_mneme",
     "test_facets",
     "test_graph",

@@ -68,6 +68,9 @@ def test_settings_stay_with_the_cache(db):
         "max_entries": 10,
         "max_bytes": 1 << 20,
         "scope": ["user"],
+        "allowance": 1.0,
+        "share_after": 0,
+        "share_when": "agreed",
     }
     db.cache("answers", max_entries=0)
     assert db.cache("answers").stats().settings["max_entries"] == 0

@@ -43,6 +43,17 @@ pub struct Terms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Odds(u8);
 
+/// The share of wrong answers among those that were served.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrongShare {
+    /// Estimated: verdicts count by the inverse of the odds with which they were chosen.
+    pub share: f64,
+    /// So many are known to be wrong.
+    pub low: f64,
+    /// The bound: with probability 1 − β, at no time are more.
+    pub high: f64,
+}
+
 /// What is known of the answers that were served with the same odds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Cell {
@@ -131,6 +142,13 @@ impl Ledger {
         self.averted += 1;
     }
 
+    /// An answer is served that was judged right before: at once by whoever asked, or since somebody asked the same. It is as if its
+    /// coin always fell, and only such answers pay for wrong ones.
+    pub fn serve_judged(&mut self) {
+        self.serve(Odds::ALWAYS, true);
+        self.judge(Odds::ALWAYS, false);
+    }
+
     /// An answer whose coin did not fall was wrong. Those who tell choose what they tell: such reports can only raise the bound.
     pub fn report(&mut self) {
         self.reported += 1;
@@ -139,6 +157,26 @@ impl Ledger {
     /// The upper bound on wrong answers among all that were served.
     pub fn bound(&self, failure: f64) -> f64 {
         self.bound_of(failure, None)
+    }
+
+    /// The share of wrong answers among those that were served; `None` before the first.
+    pub fn wrong_share(&self, failure: f64) -> Option<WrongShare> {
+        let hits = Some(self.hits() as f64).filter(|hits| *hits > 0.0)?;
+        let judged = |cell: &Cell| cell.audited.saturating_sub(cell.pending) as f64;
+        let (wrong, all): (f64, f64) =
+            self.cells.iter().fold((0.0, 0.0), |(wrong, all), cell| (wrong + cell.wrong as f64, all + judged(cell)));
+        let usual = if all > 0.0 { wrong / all } else { 0.0 };
+        let estimate = self.cells.iter().map(|cell| {
+            let rate = if judged(cell) > 0.0 { cell.wrong as f64 / judged(cell) } else { usual };
+            cell.wrong as f64 + rate * (cell.unaudited() + cell.pending) as f64
+        });
+        let estimate = estimate.sum::<f64>() - self.averted as f64;
+        let (low, high) = (self.known_wrong() as f64, self.bound(failure).min(hits));
+        Some(WrongShare {
+            share: estimate.clamp(low, high.max(low)) / hits,
+            low: low / hits,
+            high: high.max(low) / hits,
+        })
     }
 
     /// Answers that were served.

@@ -29,7 +29,7 @@ mod veto;
 
 pub use canonical::canonical;
 pub use classes::{CLASSES, Classes, class_of, exploration};
-pub use ledger::{LEVELS, Ledger, Odds, Terms};
+pub use ledger::{LEVELS, Ledger, Odds, Terms, WrongShare};
 pub use prompt::Prompt;
 pub use score::{Features, Score};
 pub use veto::{Veto, veto};

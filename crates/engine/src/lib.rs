@@ -50,9 +50,9 @@ pub use backup::{
     BackupsDeleted, DamagedObject, RestoreOptions, RestoreReport,
 };
 pub use cache::{
-    AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCounts, CacheEntries, CacheExplained,
-    CacheHit, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, MissReason, SourceRef, StoreAnswer,
-    StoredAnswer, Verdict, Veto,
+    AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCost, CacheCounts, CacheEntries,
+    CacheExplained, CacheHit, CacheLease, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, EndLease,
+    LeaseAnswer, MissReason, ShareWhen, SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded,
 };
 pub use clock::Clock;
 pub use collection::{

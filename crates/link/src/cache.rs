@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use nuthatch_engine::Result;
 use nuthatch_engine::cache::{
-    AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheSettings, CacheStats,
-    StoreAnswer, StoredAnswer, Verdict,
+    AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease, CacheSettings,
+    CacheStats, EndLease, ImportAnswers, LeaseAnswer, ListAnswers, Reembed, Reembedded, StoreAnswer, StoredAnswer, Verdict,
 };
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
@@ -59,6 +59,23 @@ impl Cache {
         self.ask(answer)
     }
 
+    /// Says whose it is to compute a missing answer, and waits for it, up to two seconds, while somebody else does. Ask again then. An
+    /// answer that is stored ends the lease, as its time does. With a wait of 0 it waits for nothing but the store.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty prompt, another scope than the cache wants, an empty owner, or a time that no lease takes.
+    pub fn lease(&self, wanted: &LeaseAnswer) -> Result<CacheLease> {
+        self.ask(wanted.clone())
+    }
+
+    /// Gives a lease back without an answer: the next who waits gets it. False when its time was up, or another has it.
+    ///
+    /// # Errors
+    /// As [`lease`](Self::lease).
+    pub fn end_lease(&self, end: &EndLease) -> Result<bool> {
+        self.ask(end.clone())
+    }
+
     /// Takes a verdict on an answer. False when it was known.
     ///
     /// # Errors
@@ -93,6 +110,30 @@ impl Cache {
     /// Answers that wait for a verdict, the oldest first.
     pub fn audits(&self, limit: usize) -> Result<Vec<CacheAudit>> {
         self.ask(caches::Audits(limit))
+    }
+
+    /// Lists answers with everything that is kept of them.
+    ///
+    /// # Errors
+    /// `Invalid` for a limit of 0 or over 1,000.
+    pub fn answers(&self, wanted: &ListAnswers) -> Result<AnswersPage> {
+        self.ask(wanted.clone())
+    }
+
+    /// Keeps answers as another cache had them. Says how many: those that have expired are left out.
+    ///
+    /// # Errors
+    /// `Invalid` for vectors from elsewhere than those of this cache; `NotFound` for a source that is not there.
+    pub fn import(&self, import: &ImportAnswers) -> Result<u64> {
+        self.ask(import.clone())
+    }
+
+    /// Gives answers other vectors: those that are given, or the installed model's, some answers at a time.
+    ///
+    /// # Errors
+    /// `Unavailable` when the model is not installed; `Invalid` for vectors of different sizes.
+    pub fn reembed(&self, wanted: &Reembed) -> Result<Reembedded> {
+        self.ask(wanted.clone())
     }
 
     fn ask<O: Op<On = on::Cached>>(&self, op: O) -> Result<O::Answer> {

@@ -107,9 +107,9 @@ pub use nuthatch_engine::{
     payload_to_json, payload_with_datetimes, text_snippet, walk,
 };
 pub use nuthatch_engine::{
-    AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCounts, CacheEntries, CacheExplained,
-    CacheHit, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, MissReason, SourceRef, StoreAnswer,
-    StoredAnswer, Verdict, Veto,
+    AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCost, CacheCounts, CacheEntries,
+    CacheExplained, CacheHit, CacheLease, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, EndLease,
+    LeaseAnswer, MissReason, ShareWhen, SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded,
 };
 pub use records::Records;
 pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};

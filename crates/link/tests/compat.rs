@@ -265,7 +265,7 @@ fn fill_cache(db: &Database) {
         StoreAnswer { prompt, response: "{\"n\":7}".into(), vector, tags: vec!["t".into()], ..Default::default() };
     cache.store(answer).unwrap().unwrap();
     let hit = cache.lookup(&ask_cache("How can I reset the password?")).unwrap().hit.unwrap();
-    cache.report(Verdict { hit: hit.hit, entry: hit.entry, wrong: false, served: true }).unwrap();
+    cache.report(Verdict { hit: hit.hit, entry: hit.entry, wrong: false, served: true, spent_nano_usd: 0 }).unwrap();
 }
 
 fn check_cache(db: &Database, note: &str) {

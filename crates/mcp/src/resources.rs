@@ -1,6 +1,7 @@
-//! Resources: collections, their files and their records, for hosts that let a person pick what goes into a conversation.
+//! Resources: collections, their files and their records, and caches of answers, for hosts that let a person pick what goes into a conversation.
 
 use blake3::{Hash, Hasher};
+use nuthatch_dialect::caches;
 use nuthatch_link::{Collection, Database, Error, ErrorKind, FileInfo, Result, What};
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
@@ -9,10 +10,12 @@ use crate::budget::beginning;
 use crate::hit_view::HitView;
 use crate::sources::Sources;
 use crate::tools::passages;
-use crate::uri::{Inside, Named};
+use crate::uri::{Inside, Named, cache_of, cache_uri};
 
 /// Resources of one page.
 const PAGE: usize = 200;
+/// Answers of one cache that wait for a verdict.
+const AUDITS: usize = 20;
 /// The longest text of one resource. A resource has no cursor; what is longer is read with the tool `get`.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
@@ -30,22 +33,31 @@ pub fn templates() -> Vec<ResourceTemplate> {
             PLAIN,
         ),
         template("nuthatch://collections/{collection}/records/{id}", "record", "A note, passage or other record", JSON),
+        template(
+            "nuthatch://caches/{cache}",
+            "cache",
+            "What a cache of answers holds, has done and has saved, and what waits for a verdict",
+            JSON,
+        ),
     ]
 }
 
 const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain";
 
-/// One page: collections by name, each followed by its files. The cursor is the last one's URI.
+/// One page: collections by name, each followed by its files, then caches. The cursor is the last one's URI.
 ///
 /// # Errors
 /// `Invalid` for a cursor that no page gave; those of the store.
 pub fn list(database: &Database, cursor: Option<&str>) -> Result<ListResourcesResult> {
     let no_cursor =
         || Error::invalid("this is not a cursor of a resource list; use the cursor that the previous page returned");
-    let after = cursor.map(|cursor| Named::parse(cursor).ok_or_else(no_cursor)).transpose()?;
+    let after_cache = cursor.and_then(cache_of);
+    let after = cursor.filter(|_| after_cache.is_none());
+    let after = after.map(|cursor| Named::parse(cursor).ok_or_else(no_cursor)).transpose()?;
     let mut listed = Vec::new();
-    for name in database.collection_names()? {
+    let collections = if after_cache.is_none() { database.collection_names()? } else { Vec::new() };
+    for name in collections {
         if after.as_ref().is_some_and(|after| name < after.collection) {
             continue;
         }
@@ -61,6 +73,9 @@ pub fn list(database: &Database, cursor: Option<&str>) -> Result<ListResourcesRe
             break;
         }
     }
+    let caches =
+        database.cache_names()?.into_iter().filter(|name| after_cache.as_ref().is_none_or(|after| name > after));
+    listed.extend(caches.take((PAGE + 1).saturating_sub(listed.len())).map(|name| cache_resource(&name)));
     let is_more = listed.len() > PAGE;
     listed.truncate(PAGE);
     let mut result = ListResourcesResult::with_all_items(listed);
@@ -71,6 +86,10 @@ pub fn list(database: &Database, cursor: Option<&str>) -> Result<ListResourcesRe
 fn collection_resource(name: &str) -> Resource {
     let named = Named { collection: name.into(), inside: Inside::Nothing };
     Resource::new(named.uri(), name).with_description("A collection: records, fields").with_mime_type(JSON)
+}
+
+fn cache_resource(name: &str) -> Resource {
+    Resource::new(cache_uri(name), name).with_description("A cache of answers: counts, savings").with_mime_type(JSON)
 }
 
 fn file_resource(collection: &str, file: FileInfo) -> Resource {
@@ -85,6 +104,9 @@ fn file_resource(collection: &str, file: FileInfo) -> Resource {
 /// # Errors
 /// `NotFound`; those of the store.
 pub fn read(database: &Database, uri: &str) -> Result<ResourceContents> {
+    if let Some(cache) = cache_of(uri) {
+        return Ok(ResourceContents::text(describe_cache(database, &cache)?, uri).with_mime_type(JSON));
+    }
     let named = Named::parse(uri).ok_or_else(|| Error::not_found(format!("no resource {uri:?}")))?;
     let collection = database.existing_collection(&named.collection)?;
     let (text, media_type) = match &named.inside {
@@ -101,8 +123,12 @@ pub fn read(database: &Database, uri: &str) -> Result<ResourceContents> {
 /// # Errors
 /// Those of the store.
 pub fn state(database: &Database, uri: &str) -> Result<Option<Hash>> {
-    let Some(named) = Named::parse(uri) else { return Ok(None) };
+    let (cache, named) = (cache_of(uri), Named::parse(uri));
     let stated = || {
+        if let Some(cache) = &cache {
+            return describe_cache(database, cache);
+        }
+        let Some(named) = &named else { return Err(Error::not_found(format!("no resource {uri:?}"))) };
         let collection = database.existing_collection(&named.collection)?;
         match &named.inside {
             Inside::Nothing => describe(&collection),
@@ -140,6 +166,9 @@ pub fn list_state(database: &Database) -> Result<Hash> {
         }
         note("");
     }
+    for name in database.cache_names()? {
+        note(&name);
+    }
     Ok(hasher.finalize())
 }
 
@@ -156,6 +185,15 @@ fn describe(collection: &Collection) -> Result<String> {
         "degraded": info.degraded,
     });
     Ok(format!("{described:#}"))
+}
+
+/// What it holds and has done, and the oldest answers that wait for a verdict.
+fn describe_cache(database: &Database, name: &str) -> Result<String> {
+    let cache = database.existing_cache(name)?;
+    let mut described = caches::ask(&cache, "stats", serde_json::Value::Null)?;
+    described["cache"] = json!(name);
+    described["waiting"] = caches::ask(&cache, "audits", json!({ "limit": AUDITS }))?["waiting"].take();
+    Ok(beginning(&format!("{described:#}"), TEXT_BYTES_MAX).to_string())
 }
 
 /// The passages one after the other, each under its source.

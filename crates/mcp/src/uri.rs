@@ -1,10 +1,12 @@
-//! Names of resources: `nuthatch://collections/notes`, and below it `/files/PATH` and `/records/ID`, percent-encoded.
+//! Names of resources: `nuthatch://collections/notes`, and below it `/files/PATH` and `/records/ID`, and `nuthatch://caches/answers`,
+//! percent-encoded.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// What RFC 3986 calls unreserved stays as it is.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PREFIX: &str = "nuthatch://collections/";
+const CACHE_PREFIX: &str = "nuthatch://caches/";
 
 /// What a URI names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +49,17 @@ impl Named {
     }
 }
 
+/// The URI of a cache.
+pub fn cache_uri(name: &str) -> String {
+    format!("{CACHE_PREFIX}{}", encode(name))
+}
+
+/// The cache that a URI names.
+pub fn cache_of(uri: &str) -> Option<String> {
+    let name = uri.strip_prefix(CACHE_PREFIX)?;
+    if name.contains('/') { None } else { decode(name) }
+}
+
 fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
@@ -70,6 +83,14 @@ mod tests {
         }
         let plain = Named::parse("nuthatch://collections/docs/files/a/b.md").unwrap();
         assert_eq!(plain.inside, Inside::File("a/b.md".into()));
+    }
+
+    #[test]
+    fn a_cache_is_read_back_from_its_uri() {
+        assert_eq!(cache_of(&cache_uri("a/b c")).as_deref(), Some("a/b c"));
+        for uri in ["nuthatch://caches/", "nuthatch://caches/a/b", "nuthatch://collections/a"] {
+            assert_eq!(cache_of(uri), None, "{uri}");
+        }
     }
 
     #[test]

@@ -40,6 +40,11 @@ impl Rotation {
         Ok(Self { dim, padded_dim, flips })
     }
 
+    /// The dimension.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
     /// Length of a rotated vector: the dimension, rounded up to a multiple of 64.
     pub fn padded_dim(&self) -> usize {
         self.padded_dim

@@ -59,6 +59,11 @@ impl SignCodes {
         Ok(Self { rotation, ids: Vec::new(), live: Vec::new(), dead: 0, front, back: Vec::new(), back_words })
     }
 
+    /// The dimension of its vectors.
+    pub fn dim(&self) -> usize {
+        self.rotation.dim()
+    }
+
     /// Live rows.
     pub fn len(&self) -> usize {
         self.ids.len() - self.dead

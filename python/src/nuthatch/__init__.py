@@ -34,13 +34,17 @@ from .aio_tree import AsyncGrepMatches, AsyncSnapshotTree, AsyncTree
 from .answers import (
     CacheAudit,
     CacheCandidate,
+    CacheCost,
+    CacheEntry,
     CacheExplanation,
     CacheHit,
     CacheLedger,
+    CacheSavings,
     CacheStats,
     Miss,
     Source,
     StoredAnswer,
+    WrongShare,
 )
 from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .cache import Cache
@@ -163,9 +167,12 @@ __all__ = [
     "Cache",
     "CacheAudit",
     "CacheCandidate",
+    "CacheCost",
+    "CacheEntry",
     "CacheExplanation",
     "CacheHit",
     "CacheLedger",
+    "CacheSavings",
     "CacheStats",
     "Calibration",
     "ClosedError",
@@ -260,6 +267,7 @@ __all__ = [
     "VectorFieldInfo",
     "Visited",
     "WrittenFile",
+    "WrongShare",
     "__version__",
     "backups",
     "connect",

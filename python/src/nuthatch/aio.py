@@ -22,7 +22,7 @@ from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
 from .aio_tree import AsyncTree
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
-from .cache import CacheMode, Judge
+from .cache import CacheMode, Judge, ShareWhen
 from .changes import Fields
 from .collection import Collection, Records
 from .database import Database, Elements, Metric, connect
@@ -187,6 +187,9 @@ class AsyncDatabase(AsyncTenants):
         max_entries: int | None = None,
         max_bytes: int | str | None = None,
         scope: Sequence[str] | None = None,
+        allowance: float | None = None,
+        share_after: int | None = None,
+        share_when: ShareWhen | None = None,
         durability: Durability | None = None,
     ) -> AsyncCache:
         """As ``Database.cache``."""
@@ -202,6 +205,9 @@ class AsyncDatabase(AsyncTenants):
             max_entries=max_entries,
             max_bytes=max_bytes,
             scope=scope,
+            allowance=allowance,
+            share_after=share_after,
+            share_when=share_when,
             durability=durability,
         )
         return AsyncCache(cache)

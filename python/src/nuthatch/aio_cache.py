@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar
 
-from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
-from .cache import Cache, Scope, Warmed, called
+from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .arguments import StrPath
+from .cache import Cache, Cost, Scope, Warmed, called
 from .calibration import Calibration, LabelledPair, Target
+from .lease import Lease
 from .threads import in_thread
 
 P = ParamSpec("P")
@@ -32,10 +35,17 @@ class AsyncCache:
         return self.sync.name
 
     async def check(
-        self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None
+        self,
+        prompt: str,
+        *,
+        scope: Scope = None,
+        vector: Sequence[float] | None = None,
+        user: str | None = None,
+        avoids: Cost = None,
+        spent: float | None = None,
     ) -> CacheHit | None:
         """As ``Cache.check``. A judge runs in the thread of the call."""
-        hit, self.last_miss = await in_thread(_checked, self.sync, prompt, scope, vector)
+        hit, self.last_miss = await in_thread(_checked, self.sync, prompt, scope, vector, user, avoids, spent)
         return hit
 
     get = check
@@ -50,10 +60,23 @@ class AsyncCache:
         sources: Iterable[Source | Mapping[str, str] | tuple[str, str]] = (),
         tags: Iterable[str] = (),
         ttl: timedelta | float | None = None,
+        user: str | None = None,
+        shared: bool = False,
+        cost: Cost = None,
     ) -> StoredAnswer:
         """As ``Cache.store``."""
         return await in_thread(
-            self.sync.store, prompt, response, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl
+            self.sync.store,
+            prompt,
+            response,
+            scope=scope,
+            vector=vector,
+            sources=sources,
+            tags=tags,
+            ttl=ttl,
+            user=user,
+            shared=shared,
+            cost=cost,
         )
 
     put = store
@@ -79,14 +102,27 @@ class AsyncCache:
         sources: Iterable[Source | Mapping[str, str] | tuple[str, str]] = (),
         tags: Iterable[str] = (),
         ttl: timedelta | float | None = None,
+        user: str | None = None,
+        cost: Cost = None,
+        lease: timedelta | float = 60,
     ) -> T:
-        """As ``Cache.get_or_compute``, but ``compute`` is awaited, and tasks do not wait for each other."""
-        hit = await self.check(prompt, scope=scope, vector=vector)
+        """As ``Cache.get_or_compute``, but ``compute`` is awaited. Tasks that wait take no thread."""
+        hit = await self.check(prompt, scope=scope, vector=vector, user=user)
+        if hit is None:
+            taken = Lease(self.sync, prompt, scope, user, lease)
+            hit = await _waited(taken)
         if hit is not None:
             found: T = hit.response
             return found
-        answer = await compute()
-        await self.store(prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl)
+        try:
+            answer = await compute()
+            await self.store(
+                prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl, user=user, cost=cost
+            )
+        except BaseException:
+            # Also of a task that is cancelled: whoever waits must not wait for it.
+            await asyncio.shield(in_thread(taken.give_back))
+            raise
         return answer
 
     def cached(self, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -99,19 +135,19 @@ class AsyncCache:
 
         return wrapped
 
-    async def report(self, hit: CacheHit, *, wrong: bool) -> bool:
+    async def report(self, hit: CacheHit | CacheAudit, *, wrong: bool, spent: float | None = None) -> bool:
         """As ``Cache.report``."""
-        return await in_thread(self.sync.report, hit, wrong=wrong)
+        return await in_thread(self.sync.report, hit, wrong=wrong, spent=spent)
 
     async def audits(self, limit: int = 100) -> list[CacheAudit]:
         """As ``Cache.audits``."""
         return await in_thread(self.sync.audits, limit)
 
     async def explain(
-        self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None
+        self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None, user: str | None = None
     ) -> CacheExplanation:
         """As ``Cache.explain``."""
-        return await in_thread(self.sync.explain, prompt, scope=scope, vector=vector)
+        return await in_thread(self.sync.explain, prompt, scope=scope, vector=vector, user=user)
 
     async def invalidate(
         self,
@@ -127,6 +163,22 @@ class AsyncCache:
     async def clear(self) -> int:
         """As ``Cache.clear``."""
         return await in_thread(self.sync.clear)
+
+    async def answers(self, *, scope: Scope = None, tag: str | None = None) -> list[CacheEntry]:
+        """As ``Cache.answers``, all at once."""
+        return await in_thread(lambda: list(self.sync.answers(scope=scope, tag=tag)))
+
+    async def export_to(self, path: StrPath, *, vectors: bool = True) -> int:
+        """As ``Cache.export_to``."""
+        return await in_thread(self.sync.export_to, path, vectors=vectors)
+
+    async def import_from(self, path: StrPath) -> int:
+        """As ``Cache.import_from``."""
+        return await in_thread(self.sync.import_from, path)
+
+    async def reembed(self, embed: Callable[[str], Sequence[float]] | None = None, *, restart: bool = True) -> int:
+        """As ``Cache.reembed``. ``embed`` runs in the thread of the call."""
+        return await in_thread(self.sync.reembed, embed, restart=restart)
 
     async def stats(self) -> CacheStats:
         """As ``Cache.stats``."""
@@ -157,7 +209,26 @@ class AsyncCache:
 
 
 def _checked(
-    cache: Cache, prompt: str, scope: Scope, vector: Sequence[float] | None
+    cache: Cache,
+    prompt: str,
+    scope: Scope,
+    vector: Sequence[float] | None,
+    user: str | None,
+    avoids: Cost,
+    spent: float | None,
 ) -> tuple[CacheHit | None, Miss | None]:
-    hit = cache.check(prompt, scope=scope, vector=vector)
+    hit = cache.check(prompt, scope=scope, vector=vector, user=user, avoids=avoids, spent=spent)
     return hit, cache.last_miss
+
+
+async def _waited(lease: Lease) -> CacheHit | None:
+    """As ``Lease.wait``, without a thread that waits."""
+    loop = asyncio.get_running_loop()
+    until, pause = loop.time() + lease.seconds, 0.005
+    while True:
+        done, hit = await in_thread(lease.look, 0.0)
+        left = until - loop.time()
+        if done or left <= 0:
+            return hit
+        await asyncio.sleep(min(pause, left))
+        pause = min(2 * pause, 0.1)

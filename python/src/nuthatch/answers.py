@@ -22,6 +22,16 @@ def _sources(found: list[Any]) -> list[Source]:
 
 
 @dataclass(frozen=True)
+class CacheCost:
+    """What an answer costs."""
+
+    tokens: int
+    """Tokens of the question and of the answer."""
+    usd: float
+    """US dollars."""
+
+
+@dataclass(frozen=True)
 class CacheHit:
     """An answer out of the cache."""
 
@@ -47,9 +57,12 @@ class CacheHit:
     """The records that it was made from."""
     tags: list[str]
     """Its tags."""
+    saved: CacheCost
+    """What giving it avoids."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", _sources(self.sources))
+        object.__setattr__(self, "saved", CacheCost(**self.saved) if isinstance(self.saved, dict) else self.saved)
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,40 @@ class StoredAnswer:
     """An answer for the same prompt is gone."""
     evicted: int
     """Answers that had to make room."""
+    private: bool = False
+    """It is given to its user only, until more have it."""
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """An answer in the cache, with everything that is kept of it."""
+
+    entry: int
+    """Its number."""
+    prompt: str
+    """What it was stored for."""
+    response: Any
+    """The answer."""
+    scope: str
+    """The hash of its scope: a cache does not know the parts."""
+    user: str | None
+    """The hash of the user within the scope, if the answer is the user's own."""
+    tags: list[str]
+    """Its tags."""
+    sources: list[Source]
+    """The records that it was made from."""
+    created_ms: int
+    """When it was stored, in milliseconds since 1970."""
+    expires_ms: int | None
+    """When it expires; None: never."""
+    cost: CacheCost
+    """What it has cost."""
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> CacheEntry:
+        """From a call's answer."""
+        known = {name: value for name, value in found.items() if name != "vector"}
+        return cls(**{**known, "sources": _sources(found["sources"]), "cost": CacheCost(**found["cost"])})
 
 
 @dataclass(frozen=True)
@@ -99,6 +146,36 @@ class CacheAudit:
 
 
 @dataclass(frozen=True)
+class WrongShare:
+    """The share of answers by meaning that are wrong."""
+
+    share: float
+    """Estimated from the verdicts, each weighed by the odds with which it was chosen."""
+    low: float
+    """So many are known to be."""
+    high: float
+    """With probability 1 - ``failure``, no more."""
+
+
+@dataclass(frozen=True)
+class CacheSavings:
+    """What a cache has saved, and what that has cost."""
+
+    tokens: int
+    """Tokens that were not paid for again."""
+    gross_usd: float
+    """What the answers that were given would have cost."""
+    wrong_usd: float
+    """Of these, answers that turned out to be wrong."""
+    judging_usd: float
+    """What verdicts have cost, as those who reported them said."""
+    embedding_usd: float
+    """What the vectors of questions have cost, as those who asked said."""
+    net_usd: float
+    """What is left."""
+
+
+@dataclass(frozen=True)
 class CacheLedger:
     """What the promise stands on."""
 
@@ -118,6 +195,14 @@ class CacheLedger:
     """The probability that the next one is to be judged; None: none may be given before a verdict comes."""
     verdicts: int
     """Verdicts that the risk was learned from; 0: its weights are those fitted on public sets."""
+    wrong: WrongShare | None
+    """The share of answers by meaning that are wrong; None before the first answer."""
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> CacheLedger:
+        """From a call's answer."""
+        wrong = found["wrong"]
+        return cls(**{**found, "wrong": None if wrong is None else WrongShare(**wrong)})
 
 
 @dataclass(frozen=True)
@@ -132,13 +217,19 @@ class CacheStats:
     """Of these, with prompts and vectors."""
     counts: Mapping[str, int]
     """Hits by tier, misses, and what became of answers."""
+    missed: Mapping[str, int]
+    """Misses by their reason."""
     ledger: CacheLedger
     """What the promise stands on."""
+    savings: CacheSavings
+    """Money and tokens."""
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> CacheStats:
         """From a call's answer."""
-        return cls(**{**found, "ledger": CacheLedger(**found["ledger"])})
+        counts = dict(found["counts"])
+        parts = {"missed": counts.pop("missed"), "counts": counts, "savings": CacheSavings(**found["savings"])}
+        return cls(**{**found, **parts, "ledger": CacheLedger.of(found["ledger"])})
 
     @property
     def hit_rate(self) -> float:
@@ -190,4 +281,4 @@ class CacheExplanation:
     def of(cls, found: dict[str, Any]) -> CacheExplanation:
         """From a call's answer."""
         candidates = [CacheCandidate(**one) for one in found["candidates"]]
-        return cls(**{**found, "candidates": candidates, "ledger": CacheLedger(**found["ledger"])})
+        return cls(**{**found, "candidates": candidates, "ledger": CacheLedger.of(found["ledger"])})

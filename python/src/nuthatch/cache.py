@@ -13,17 +13,19 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from . import arguments
-from .answers import CacheAudit, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheStats, Miss, Source, StoredAnswer
+from .cache_transfer import exported, imported, listed, reembedded
 from .calibration import Calibration, LabelledPair, Target, measured
 from .errors import InvalidError
-from .threads import in_thread
+from .lease import Lease
 
 if TYPE_CHECKING:
+    from .arguments import StrPath
     from .cores import CacheCore
 
 P = ParamSpec("P")
@@ -31,10 +33,14 @@ T = TypeVar("T")
 
 #: Whether a cache gives answers.
 CacheMode: TypeAlias = Literal["serve", "shadow", "off"]
+#: When users have the same answer.
+ShareWhen: TypeAlias = Literal["agreed", "asked"]
 #: Says whether ``hit.response`` is right for a prompt.
 Judge: TypeAlias = "Callable[[str, CacheHit], bool]"
 #: The parts of a scope, or a value for its only part.
 Scope: TypeAlias = "Mapping[str, str] | None"
+#: US dollars, or a mapping with ``tokens`` and ``usd``.
+Cost: TypeAlias = "Mapping[str, float] | float | None"
 #: A prompt with its answer, or the arguments of ``Cache.store`` by their names.
 Warmed: TypeAlias = "tuple[str, Any] | Mapping[str, Any]"
 
@@ -42,15 +48,12 @@ Warmed: TypeAlias = "tuple[str, Any] | Mapping[str, Any]"
 class Cache:
     """Answers to prompts. Made by ``Database.cache``; ``check`` looks one up, ``store`` keeps one."""
 
-    __slots__ = ("_computing", "_core", "_judge", "_lock", "_miss")
+    __slots__ = ("_core", "_judge", "_miss")
 
     def __init__(self, core: CacheCore, judge: Judge | None) -> None:
         self._core = core
         self._judge = judge
         self._miss = threading.local()
-        self._lock = threading.Lock()
-        #: Prompts that a thread of this object computes, each with how many wait for it.
-        self._computing: dict[str, tuple[threading.Lock, int]] = {}
 
     @property
     def name(self) -> str:
@@ -62,12 +65,24 @@ class Cache:
         """Why this thread's last ``check`` returned None; None when it returned an answer."""
         return getattr(self._miss, "why", None)
 
-    def check(self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None) -> CacheHit | None:
+    def check(
+        self,
+        prompt: str,
+        *,
+        scope: Scope = None,
+        vector: Sequence[float] | None = None,
+        user: str | None = None,
+        avoids: Cost = None,
+        spent: float | None = None,
+    ) -> CacheHit | None:
         """Returns the answer to a prompt, or None; ``last_miss`` then says why.
 
         An answer is given within the same ``scope`` only. With a judge, an answer that chance has
         chosen, or that may not be given yet, is judged first, and given if it is right. Without one,
         ``hit.audit`` says that the verdict on it is wanted: see ``report``.
+
+        ``user`` is who asks, in a cache with ``share_after``. ``avoids`` is what computing the answer would cost now, where that
+        is not what it cost when it was stored; ``spent`` is what ``vector`` has cost, in US dollars.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -78,7 +93,12 @@ class Cache:
         'Paris'
         """
         judge = self._judge
-        found = self._ask("lookup", _question(prompt, scope, vector, judged=judge is not None))
+        asked = _question(prompt, scope, vector, judged=judge is not None, user=user)
+        if avoids is not None:
+            asked["avoids"] = _cost("avoids", avoids)
+        if spent is not None:
+            asked["spent"] = arguments.optional_real("spent", spent)
+        found = self._ask("lookup", asked)
         hit, candidate = found["hit"], found["candidate"]
         self._miss.why = None if hit is not None else Miss(found["miss"], found["veto"])
         if judge is None:
@@ -113,13 +133,23 @@ class Cache:
         sources: Iterable[Source | Mapping[str, str] | tuple[str, str]] = (),
         tags: Iterable[str] = (),
         ttl: timedelta | float | None = None,
+        user: str | None = None,
+        shared: bool = False,
+        cost: Cost = None,
     ) -> StoredAnswer:
         """Keeps an answer: any JSON value. One for the same prompt in the same scope is replaced.
 
         ``sources`` are records, as pairs of a collection and an id: once one of them is replaced or deleted, the answer is not
-        given any more. ``ttl`` is in seconds; 0 keeps the answer for ever.
+        given any more. ``ttl`` is in seconds; 0 keeps the answer for ever. ``cost`` is what the answer has cost, as US dollars or
+        as ``{"tokens": 321, "usd": 0.0042}``; ``stats`` sums up what giving it again has saved.
+
+        A cache with ``share_after`` wants a ``user``, whose answer it is until enough users have it, or ``shared=True``.
         """
-        asked = _question(prompt, scope, vector)
+        asked = _question(prompt, scope, vector, user=user)
+        if arguments.flag("shared", shared):
+            asked["shared"] = True
+        if cost is not None:
+            asked["cost"] = _cost("cost", cost)
         asked["response"] = response
         asked["sources"] = [_source(source) for source in sources]
         asked["tags"] = [tags] if isinstance(tags, str) else [arguments.text("tags", tag) for tag in tags]
@@ -163,10 +193,14 @@ class Cache:
         sources: Iterable[Source | Mapping[str, str] | tuple[str, str]] = (),
         tags: Iterable[str] = (),
         ttl: timedelta | float | None = None,
+        user: str | None = None,
+        cost: Cost = None,
+        lease: timedelta | float = 60,
     ) -> T:
         """Returns the answer to a prompt, and computes and stores a missing one.
 
-        Threads that ask this object for the same prompt in the same scope wait for the first of them, and get its answer.
+        Whoever else asks for the same prompt in the same scope meanwhile, in any thread or process, waits for that answer.
+        ``lease`` says how many seconds it may take: if the one who computes dies, or takes longer, another computes.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -174,19 +208,25 @@ class Cache:
         ...     [cache.get_or_compute("What is 6 x 7?", lambda: 42), cache.get_or_compute("What is 6 x 7?", lambda: 0)]
         [42, 42]
         """
-        with self._alone(repr((prompt, sorted((scope or {}).items())))):
-            hit = self.check(prompt, scope=scope, vector=vector)
-            if hit is not None:
-                found: T = hit.response
-                return found
+        hit = self.check(prompt, scope=scope, vector=vector, user=user)
+        if hit is None:
+            taken = Lease(self, prompt, scope, user, lease)
+            hit = taken.wait()
+        if hit is not None:
+            found: T = hit.response
+            return found
+        with taken:
             answer = compute()
-            self.store(prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl)
-            return answer
+            self.store(
+                prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl, user=user, cost=cost
+            )
+        return answer
 
     def cached(self, function: Callable[P, T]) -> Callable[P, T]:
         """Decorates a function whose first argument is a prompt. Its other arguments are the scope.
 
-        A function to be awaited stays one; calls of it do not wait for each other.
+        A function to be awaited stays one. Calls for the same prompt and scope wait for the first of them, as in
+        ``get_or_compute``.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -204,13 +244,10 @@ class Cache:
 
             @functools.wraps(function)
             async def awaited(*args: Any, **kwargs: Any) -> Any:
+                from .aio_cache import AsyncCache
+
                 prompt, scope = called(args, kwargs)
-                hit = await in_thread(self.check, prompt, scope=scope)
-                if hit is not None:
-                    return hit.response
-                answer = await function(*args, **kwargs)
-                await in_thread(self.store, prompt, answer, scope=scope)
-                return answer
+                return await AsyncCache(self).get_or_compute(prompt, lambda: function(*args, **kwargs), scope=scope)
 
             return cast("Callable[P, T]", awaited)
 
@@ -221,16 +258,20 @@ class Cache:
 
         return wrapped
 
-    def report(self, hit: CacheHit, *, wrong: bool) -> bool:
+    def report(self, hit: CacheHit | CacheAudit, *, wrong: bool, spent: float | None = None) -> bool:
         """Takes a verdict on an answer. Returns False when it was known.
 
         A right answer becomes one for the prompt that was asked. A wrong one is never given for that
-        prompt again; one that was found by its very prompt is removed.
+        prompt again; one that was found by its very prompt is removed. ``spent`` is what the verdict has cost, in US dollars.
         """
-        return self._report(hit, wrong=arguments.flag("wrong", wrong), served=True)
+        served = not isinstance(hit, CacheAudit) or hit.served
+        return self._report(hit, wrong=arguments.flag("wrong", wrong), served=served, spent=spent)
 
-    def _report(self, hit: CacheHit, *, wrong: bool, served: bool) -> bool:
-        new: bool = self._ask("report", {"hit": hit.hit, "entry": hit.entry, "wrong": wrong, "served": served})["new"]
+    def _report(self, hit: CacheHit | CacheAudit, *, wrong: bool, served: bool, spent: float | None = None) -> bool:
+        verdict: dict[str, Any] = {"hit": hit.hit, "entry": hit.entry, "wrong": wrong, "served": served}
+        if spent is not None:
+            verdict["spent"] = arguments.optional_real("spent", spent)
+        new: bool = self._ask("report", verdict)["new"]
         return new
 
     def audits(self, limit: int = 100) -> list[CacheAudit]:
@@ -239,11 +280,13 @@ class Cache:
             CacheAudit(**found) for found in self._ask("audits", {"limit": arguments.whole("limit", limit)})["waiting"]
         ]
 
-    def explain(self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None) -> CacheExplanation:
+    def explain(
+        self, prompt: str, *, scope: Scope = None, vector: Sequence[float] | None = None, user: str | None = None
+    ) -> CacheExplanation:
         """Tells what ``check`` would find, and counts nothing: the prompt's form, every near prompt
         with its risk and what rules it out, and the ledger.
         """
-        return CacheExplanation.of(self._ask("explain", _question(prompt, scope, vector)))
+        return CacheExplanation.of(self._ask("explain", _question(prompt, scope, vector, user=user)))
 
     def invalidate(
         self,
@@ -269,6 +312,41 @@ class Cache:
     def _removed(self, which: dict[str, Any]) -> int:
         removed: int = self._ask("invalidate", which)["removed"]
         return removed
+
+    def answers(self, *, scope: Scope = None, tag: str | None = None) -> Iterator[CacheEntry]:
+        """Lists the answers, by their numbers, page by page: all of them, or those of a scope or with a tag.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     cache = db.cache("answers")
+        ...     cache.warm([("What is DNS?", "names"), ("What is BGP?", "routes")])
+        ...     [answer.prompt for answer in cache.answers()]
+        2
+        ['What is DNS?', 'What is BGP?']
+        """
+        scope = None if scope is None else dict(scope)
+        for found in listed(self._ask, scope=scope, tag=arguments.optional_text("tag", tag)):
+            yield CacheEntry.of(found)
+
+    def export_to(self, path: StrPath, *, vectors: bool = True) -> int:
+        """Writes all answers to a file of JSON lines, and returns how many. Settings and ledger stay here."""
+        return exported(self._ask, Path(path), vectors=arguments.flag("vectors", vectors))
+
+    def import_from(self, path: StrPath) -> int:
+        """Keeps the answers of an exported file, and returns how many: those that have expired are left out.
+
+        One for the same prompt in the same scope is replaced. Sources must be there; an answer counts as made from
+        what they are now.
+        """
+        return imported(self._ask, Path(path))
+
+    def reembed(self, embed: Callable[[str], Sequence[float]] | None = None, *, restart: bool = True) -> int:
+        """Gives all answers other vectors, of another model, and returns how many got one.
+
+        ``embed`` makes them; without it, the model that is installed. Until an answer has its new vector, it is found by
+        its prompt, form and aliases only. After an interruption, ``restart=False`` goes on.
+        """
+        return reembedded(self._ask, embed, restart=arguments.flag("restart", restart))
 
     def stats(self) -> CacheStats:
         """Returns what the cache holds and has done, and what its promise stands on."""
@@ -322,20 +400,6 @@ class Cache:
         found: dict[str, Any] = json.loads(self._core.ask(call, asked))
         return found
 
-    @contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
-        with self._lock:
-            lock, waiting = self._computing.get(what, (threading.Lock(), 0))
-            self._computing[what] = (lock, waiting + 1)
-        try:
-            with lock:
-                yield
-        finally:
-            with self._lock:
-                lock, waiting = self._computing.pop(what)
-                if waiting > 1:
-                    self._computing[what] = (lock, waiting - 1)
-
 
 def settings(
     *,
@@ -346,6 +410,9 @@ def settings(
     max_entries: int | None,
     max_bytes: int | str | None,
     scope: Sequence[str] | None,
+    allowance: float | None,
+    share_after: int | None,
+    share_when: ShareWhen | None,
 ) -> dict[str, Any]:
     """The settings that a caller has given."""
     if isinstance(scope, str):
@@ -358,6 +425,9 @@ def settings(
         "max_entries": arguments.optional_whole("max_entries", max_entries),
         "max_bytes": arguments.optional_size_bytes("max_bytes", max_bytes),
         "scope": None if scope is None else [arguments.text("scope", part) for part in scope],
+        "allowance": arguments.optional_real("allowance", allowance),
+        "share_after": arguments.optional_whole("share_after", share_after),
+        "share_when": arguments.optional_text("share_when", share_when),
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -372,7 +442,7 @@ def called(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, dict[st
 
 def _warmed(at: int, pair: Warmed) -> dict[str, Any]:
     if isinstance(pair, Mapping):
-        known = {"prompt", "response", "scope", "vector", "sources", "tags", "ttl"}
+        known = {"prompt", "response", "scope", "vector", "sources", "tags", "ttl", "user", "shared", "cost"}
         if not {"prompt", "response"} <= set(pair) <= known:
             raise InvalidError(
                 f"pairs[{at}] has {sorted(pair)}; it needs prompt and response, and may have the rest of {sorted(known)}"
@@ -394,7 +464,12 @@ def _seconds(name: str, value: timedelta | float) -> float:
 
 
 def _question(
-    prompt: str, scope: Scope, vector: Sequence[float] | None, *, judged: bool | None = None
+    prompt: str,
+    scope: Scope,
+    vector: Sequence[float] | None,
+    *,
+    judged: bool | None = None,
+    user: str | None = None,
 ) -> dict[str, Any]:
     asked: dict[str, Any] = {"prompt": arguments.text("prompt", prompt)}
     if scope is not None:
@@ -405,7 +480,19 @@ def _question(
         asked["vector"] = [float(x) for x in vector]
     if judged:
         asked["judged"] = True
+    if user is not None:
+        asked["user"] = arguments.text("user", user)
     return asked
+
+
+def _cost(name: str, cost: Mapping[str, float] | float) -> dict[str, Any]:
+    given = dict(cost) if isinstance(cost, Mapping) else {"usd": cost}
+    if not given or not given.keys() <= {"tokens", "usd"}:
+        raise InvalidError(f"{name}={cost!r} is neither US dollars nor a mapping with tokens and usd")
+    costs: dict[str, Any] = {"usd": arguments.optional_real(f"{name}.usd", given.get("usd", 0.0))}
+    if "tokens" in given:
+        costs["tokens"] = arguments.whole(f"{name}.tokens", given["tokens"])
+    return costs
 
 
 def _source(source: Source | Mapping[str, str] | tuple[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import html
 import json
 from collections.abc import Iterable, Sequence
 
-from .answers import CacheAudit, CacheStats
+from .answers import CacheAudit, CacheSavings, CacheStats
 
 _TIERS = ("exact", "canonical", "alias", "semantic")
 _STYLE = """
@@ -33,6 +33,10 @@ def page(name: str, stats: CacheStats, waiting: Sequence[CacheAudit]) -> str:
         f"<p>{stats.entries} answers, {stats.bytes} bytes, {stats.hit_rate:.1%} of the lookups with an answer.</p>",
         "<h2>Lookups</h2>",
         _bars([(tier, stats.counts[tier]) for tier in _TIERS] + [("misses", stats.counts["misses"])]),
+        "<h2>Lookups without an answer</h2>",
+        _bars(list(stats.missed.items())),
+        "<h2>Saved</h2>",
+        _savings(stats.savings),
         "<h2>Answers by meaning</h2>",
         _promise(stats),
         "<h2>Waiting for a verdict</h2>",
@@ -53,11 +57,15 @@ def _promise(stats: CacheStats) -> str:
     sure = 1 - stats.settings["failure"]
     said = (
         f"With probability {sure:.0%}, at most {ledger.bound:.1f} of {ledger.hits} answers by meaning are wrong;"
-        f" {ledger.allowed:.1f} may be (a budget of {budget:.1%}, plus one)."
+        f" {ledger.allowed:.1f} may be (a budget of {budget:.1%}, plus {stats.settings['allowance']:g})."
     )
     next_one = ledger.audit_probability
     then = "none, until a verdict comes" if next_one is None else f"judged with probability {next_one:.1%}"
-    rows = [
+    rows: list[tuple[str, object]] = []
+    if ledger.wrong is not None:
+        share, low, high = ledger.wrong.share, ledger.wrong.low, ledger.wrong.high
+        rows.append(("estimated to be wrong", f"{share:.2%} (between {low:.2%} and {high:.2%})"))
+    rows += [
         ("selected to be judged", ledger.audited),
         ("of these without a verdict, which count as wrong", ledger.pending),
         ("known to be wrong", ledger.known_wrong),
@@ -65,6 +73,17 @@ def _promise(stats: CacheStats) -> str:
         ("the next answer by meaning", then),
     ]
     return f"<p>{_text(said)}</p>{_table(rows)}"
+
+
+def _savings(savings: CacheSavings) -> str:
+    usd = [
+        ("answers that were given would have cost", savings.gross_usd),
+        ("of these, wrong ones", -savings.wrong_usd),
+        ("verdicts", -savings.judging_usd),
+        ("vectors of questions", -savings.embedding_usd),
+        ("net", savings.net_usd),
+    ]
+    return _table([("tokens", savings.tokens), *((name, f"{amount:,.4f} USD") for name, amount in usd)])
 
 
 def _waiting(waiting: Sequence[CacheAudit]) -> str:

@@ -13,7 +13,7 @@ from . import _core, arguments, backups, reports, transfer, vector_fields
 from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
-from .cache import Cache, CacheMode, Judge, settings
+from .cache import Cache, CacheMode, Judge, ShareWhen, settings
 from .changes import Fields
 from .collection import Collection
 from .cores import OverHttp
@@ -317,13 +317,17 @@ class Database(Tenants):
         max_entries: int | None = None,
         max_bytes: int | str | None = None,
         scope: Sequence[str] | None = None,
+        allowance: float | None = None,
+        share_after: int | None = None,
+        share_when: ShareWhen | None = None,
         durability: Durability | None = None,
     ) -> Cache:
         """Returns the cache of answers of that name, and creates a missing one; ``create=False``
         raises NotFoundError instead.
 
         With a ``budget``, such as 0.01, the cache also answers by meaning: with probability
-        1 - ``failure`` (0.05), at no time are more than ``budget`` x hits + 1 of these answers wrong.
+        1 - ``failure`` (0.05), at no time are more than ``budget`` x hits + ``allowance`` (1) of these
+        answers wrong.
         ``judge(prompt, hit)`` returns whether an answer is right; without one, ``Cache.report`` takes
         the verdicts.
 
@@ -331,6 +335,9 @@ class Database(Tenants):
         seconds. ``ttl``, ``max_entries`` and ``max_bytes`` of 0 mean for ever and no limit. ``scope``
         names the parts that every scope must have. Mode "shadow" counts and gives nothing; "off" does
         nothing. Programs older than caches refuse a folder that has one.
+
+        With ``share_after=2``, an answer is given to its ``user`` only, until two users have it: they stored the same answer
+        (``share_when="agreed"``), or any answer (``"asked"``), for a prompt of the same form.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -347,6 +354,9 @@ class Database(Tenants):
             max_entries=max_entries,
             max_bytes=max_bytes,
             scope=scope,
+            allowance=allowance,
+            share_after=share_after,
+            share_when=share_when,
         )
         core = self._core.cache(
             arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)

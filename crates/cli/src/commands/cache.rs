@@ -1,7 +1,12 @@
 //! `nuthatch cache`: what caches of answers hold, what they would give, and verdicts on what they gave.
 
+mod calibrate;
+mod carry;
+mod lines;
+
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use nuthatch_dialect::caches;
@@ -23,7 +28,9 @@ const SHOWN_CHARS: usize = 60;
 nuthatch cache stats --cache answers
 nuthatch cache explain \"how do I reset my password\" --cache answers --scope user=anna
 nuthatch cache audits --cache answers
-nuthatch cache report 17 4 --right --cache answers")]
+nuthatch cache report 17 4 --right --cache answers
+nuthatch cache warm faq.jsonl --cache answers --create
+nuthatch cache calibrate pairs.jsonl")]
 pub struct Cache {
     /// The cache
     #[arg(short, long, global = true, default_value = "default", value_name = "NAME")]
@@ -45,6 +52,16 @@ enum Command {
     Audits(Audits),
     /// Report whether an answer was right
     Report(Report),
+    /// Store answers that are known, from JSON lines with prompt and response
+    Warm(Warm),
+    /// Measure labelled pairs of prompts: what a threshold would do with them, and which a difference rules out
+    Calibrate(calibrate::Calibrate),
+    /// Print all answers as JSON lines, for `import`; settings and ledger stay
+    Export,
+    /// Store the answers of an export
+    Import(carry::Import),
+    /// Give all answers vectors of the model that is installed now
+    Reembed,
     /// Remove answers: all of them, or those with a tag; the ledger stays
     Clear(Clear),
     /// List the caches
@@ -86,6 +103,16 @@ struct Report {
 }
 
 #[derive(Args)]
+struct Warm {
+    /// Each line has `prompt` and `response`, and may have `scope`, `vector`, `sources`, `tags`, `ttl`, `cost`. `-` for the input
+    #[arg(value_name = "FILE")]
+    answers: PathBuf,
+    /// Create the cache if it is missing
+    #[arg(long)]
+    create: bool,
+}
+
+#[derive(Args)]
 struct Clear {
     /// Only answers with this tag
     #[arg(long, value_name = "TAG")]
@@ -109,6 +136,22 @@ impl Cache {
             Command::Explain(args) => self.explain(args, globals, out),
             Command::Audits(args) => self.audits(args, globals, out),
             Command::Report(args) => self.report(args, globals, out),
+            Command::Warm(args) => self.warm(args, globals, out),
+            Command::Calibrate(args) => args.run(self.json, out),
+            Command::Export => {
+                let database = folder::open(globals)?;
+                carry::export(&database.existing_cache(&self.cache)?, out)?;
+                database.close()?;
+                Ok(Outcome::Done)
+            }
+            Command::Import(args) => {
+                let kept = self.write(globals, |cache| args.run(cache))?;
+                self.counted("kept", "Kept", kept, out)
+            }
+            Command::Reembed => {
+                let embedded = self.write(globals, carry::reembed)?;
+                self.counted("embedded", "Embedded", embedded, out)
+            }
             Command::Clear(args) => self.clear(args, globals, out),
             Command::Ls => self.ls(globals, out),
             Command::Drop(args) => self.drop_cache(args, globals, out),
@@ -132,6 +175,9 @@ impl Cache {
         for name in ["exact", "canonical", "alias", "semantic", "misses", "stored", "evicted", "expired", "stale"] {
             writeln!(out, "{name:>10}  {}", counts[name])?;
         }
+        for (reason, missed) in counts["missed"].as_object().into_iter().flatten().filter(|(_, missed)| **missed != 0) {
+            writeln!(out, "{:>10}  {missed} {reason}", "missed")?;
+        }
         match settings["budget"].as_f64() {
             Some(budget) if budget > 0.0 => {
                 writeln!(
@@ -146,6 +192,30 @@ impl Cache {
                 )?;
             }
             _ => writeln!(out, "It has no budget, and gives no answer by meaning.")?,
+        }
+        if let Some(wrong) = ledger["wrong"].as_object() {
+            let share = |name: &str| 100.0 * wrong[name].as_f64().unwrap_or_default();
+            writeln!(
+                out,
+                "An estimated {:.2} % of them are wrong, between {:.2} and {:.2} %.",
+                share("share"),
+                share("low"),
+                share("high")
+            )?;
+        }
+        let savings = &found["savings"];
+        let usd = |name: &str| savings[name].as_f64().unwrap_or_default();
+        if number(&savings["tokens"]) > 0 || usd("gross_usd") > 0.0 {
+            writeln!(
+                out,
+                "Saved {} tokens and {:.4} USD net: {:.4} gross, less {:.4} for wrong answers, {:.4} for verdicts, {:.4} for vectors.",
+                savings["tokens"],
+                usd("net_usd"),
+                usd("gross_usd"),
+                usd("wrong_usd"),
+                usd("judging_usd"),
+                usd("embedding_usd")
+            )?;
         }
         Ok(Outcome::Done)
     }
@@ -215,6 +285,32 @@ impl Cache {
             true => output::json(out, &found)?,
             false if found["new"] == true => writeln!(out, "Noted.")?,
             false => writeln!(out, "That was known.")?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn warm(&self, args: &Warm, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let database = folder::open_to_write(globals)?;
+        let cache = if args.create { database.cache(&self.cache)? } else { database.existing_cache(&self.cache)? };
+        let mut stored = 0;
+        for (at, line) in lines::read(&args.answers)?.lines().enumerate() {
+            let wrong = |error: &dyn std::fmt::Display| lines::place(&args.answers, at, error);
+            let line = line.map_err(|error| wrong(&error))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let answer = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+            let found = caches::ask(&cache, "store", answer).map_err(|error| wrong(&error))?;
+            stored += u64::from(found["stored"] == true);
+        }
+        database.close()?;
+        self.counted("stored", "Stored", stored, out)
+    }
+
+    fn counted(&self, name: &str, did: &str, answers: u64, out: &mut Out) -> Result<Outcome, Failure> {
+        match self.json {
+            true => output::json(out, &json!({ (name): answers }))?,
+            false => writeln!(out, "{did} {}.", count(answers, "answer"))?,
         }
         Ok(Outcome::Done)
     }

@@ -58,3 +58,49 @@ fn answers_and_caches_are_removed_when_that_is_confirmed() {
     assert_eq!(place.run(&["cache", "drop", "-c", "answers", "--yes"]).succeeds().out, "Dropped cache answers.\n");
     assert_eq!(place.run(&["cache", "ls"]).succeeds().out, "");
 }
+
+#[test]
+fn known_answers_are_stored_and_carried_to_another_cache() {
+    let place = Place::new();
+    let lines = place.path().join("faq.jsonl");
+    let answers = [
+        r#"{"prompt": "What is DNS?", "response": "names", "tags": ["net"], "cost": {"tokens": 40, "usd": 0.5}}"#,
+        "",
+        r#"{"prompt": "What is BGP?", "response": {"is": "routes"}, "scope": {"user": "anna"}}"#,
+    ];
+    std::fs::write(&lines, answers.join("\n")).unwrap();
+    let lines = lines.to_str().unwrap();
+    assert!(place.run(&["cache", "warm", lines, "-c", "faq"]).ends(3).err.contains("faq"), "it does not exist");
+    assert_eq!(place.run(&["cache", "warm", lines, "-c", "faq", "--create"]).succeeds().out, "Stored 2 answers.\n");
+    let exported = place.run(&["cache", "export", "-c", "faq"]).succeeds().out;
+    assert_eq!(exported.lines().count(), 3, "{exported}");
+    let export = place.path().join("export.jsonl");
+    std::fs::write(&export, &exported).unwrap();
+    let export = export.to_str().unwrap();
+    place.run(&["cache", "warm", lines, "-c", "copy", "--create"]).succeeds();
+    place.run(&["cache", "clear", "--yes", "-c", "copy"]).succeeds();
+    assert_eq!(place.run(&["cache", "import", export, "-c", "copy"]).succeeds().out, "Kept 2 answers.\n");
+    let found = ["cache", "explain", "what's BGP", "--scope", "user=anna", "-c", "copy"];
+    assert!(place.run(&found).succeeds().out.contains("(canonical)"));
+    assert!(place.run(&["cache", "import", lines, "-c", "copy"]).ends(2).err.contains("no export"));
+    std::fs::write(export, exported.replace("names", "na\nmes")).unwrap();
+    assert!(place.run(&["cache", "import", export, "-c", "copy"]).ends(2).err.contains("export.jsonl:2"));
+}
+
+#[test]
+fn labelled_pairs_are_measured_without_a_cache() {
+    let place = Place::new();
+    let pairs = place.path().join("pairs.jsonl");
+    let lines = [
+        r#"{"stored": "reset my password", "asked": "reset the password", "same": true, "vectors": [[1, 0], [0.9, 0.1]]}"#,
+        r#"{"stored": "reset my password", "asked": "close my account", "same": false, "vectors": [[1, 0], [0.2, 1]]}"#,
+        r#"{"stored": "15% of 80?", "asked": "18% of 80?", "same": false, "vectors": [[1, 0], [1, 0.5]]}"#,
+    ];
+    std::fs::write(&pairs, lines.join("\n")).unwrap();
+    let pairs = pairs.to_str().unwrap();
+    let out = place.run(&["cache", "calibrate", pairs]).succeeds().out;
+    assert!(out.contains("precision 1.000, recall 1.000") && out.contains("of 1 same and 2 different"), "{out}");
+    assert!(out.contains("ruled out by numbers: 0 same, 1 different"), "{out}");
+    std::fs::write(pairs, lines[1]).unwrap();
+    assert!(place.run(&["cache", "calibrate", pairs]).ends(2).err.contains("no pair is the same"));
+}

@@ -11,6 +11,8 @@ use crate::{Error, ErrorKind, Result};
 const PROMPT_BYTES_MAX: usize = 256 << 10;
 /// Longest answer in bytes.
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
+/// Longest name of a user in bytes.
+const USER_BYTES_MAX: usize = 1_024;
 /// Longest tag in bytes.
 const TAG_BYTES_MAX: usize = 255;
 /// Tags, and sources, of one answer.
@@ -28,6 +30,22 @@ pub struct AskCache {
     pub vector: Option<Vec<f32>>,
     /// The caller judges: it gets answers that may not be given yet, to say whether they are right.
     pub judged: bool,
+    /// Who asks, where answers are shared after several users have them only.
+    pub user: Option<String>,
+    /// What an answer would cost now; absent: what it cost when it was stored.
+    pub avoids: Option<CacheCost>,
+    /// What the vector that comes with it has cost, in billionths of a dollar. The lookup of a prompt says so once, and storing does not.
+    pub spent_nano_usd: u64,
+}
+
+/// What an answer costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CacheCost {
+    /// Tokens, of the question and of the answer.
+    pub tokens: u64,
+    /// Billionths of a dollar.
+    pub nano_usd: u64,
 }
 
 /// How an answer was found.
@@ -99,6 +117,8 @@ pub struct CacheHit {
     pub sources: Vec<SourceRef>,
     /// Its tags.
     pub tags: Vec<String>,
+    /// What giving it avoids.
+    pub cost: CacheCost,
 }
 
 /// What a lookup found.
@@ -130,6 +150,12 @@ pub struct StoreAnswer {
     pub tags: Vec<String>,
     /// How long it may be given; absent: as the cache says, 0: for ever.
     pub ttl_ms: Option<u64>,
+    /// As in [`AskCache`]: whose answer it is.
+    pub user: Option<String>,
+    /// Everybody may get it, however many have it: it comes from whoever runs the cache.
+    pub shared: bool,
+    /// What it has cost.
+    pub cost: CacheCost,
 }
 
 /// What storing did.
@@ -141,6 +167,8 @@ pub struct StoredAnswer {
     pub replaced: bool,
     /// Answers that had to make room, those used longest ago first.
     pub evicted: u64,
+    /// It is given to its user only, until more have it.
+    pub private: bool,
 }
 
 /// What somebody found of an answer.
@@ -157,6 +185,9 @@ pub struct Verdict {
     /// Whether it was given to whoever asked.
     #[serde(default = "yes")]
     pub served: bool,
+    /// What the verdict has cost, in billionths of a dollar.
+    #[serde(default)]
+    pub spent_nano_usd: u64,
 }
 
 fn yes() -> bool {
@@ -183,6 +214,7 @@ impl AskCache {
     /// Refuses what no cache can hold.
     pub(crate) fn check(&self) -> Result<()> {
         check_prompt(&self.prompt, &self.scope)?;
+        check_user(self.user.as_deref())?;
         check_vector(self.vector.as_deref())
     }
 }
@@ -191,6 +223,7 @@ impl StoreAnswer {
     /// Refuses what no cache can hold.
     pub(crate) fn check(&self) -> Result<()> {
         check_prompt(&self.prompt, &self.scope)?;
+        check_user(self.user.as_deref())?;
         check_vector(self.vector.as_deref())?;
         if self.response.len() > RESPONSE_BYTES_MAX {
             let why =
@@ -234,7 +267,14 @@ fn check_prompt(prompt: &str, scope: &BTreeMap<String, String>) -> Result<()> {
     }
 }
 
-fn check_vector(vector: Option<&[f32]>) -> Result<()> {
+fn check_user(user: Option<&str>) -> Result<()> {
+    match user.is_none_or(|user| (1..=USER_BYTES_MAX).contains(&user.len())) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("a user's name has 1 to {USER_BYTES_MAX} bytes"))),
+    }
+}
+
+pub(crate) fn check_vector(vector: Option<&[f32]>) -> Result<()> {
     let is_sound =
         |vector: &[f32]| !vector.is_empty() && vector.iter().all(|x| x.is_finite()) && vector.iter().any(|x| *x != 0.0);
     match vector.is_none_or(is_sound) {

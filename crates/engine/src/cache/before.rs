@@ -1,18 +1,157 @@
-//! Rows of the first layout, whose score had ten features: what it had learned does not carry over, and everything else does.
+//! Rows of earlier layouts. The score of the first had ten features: what it had learned does not carry over, and everything else does. The
+//! second had no costs, no users, and one count of all misses.
 
-use nuthatch_cache::{Classes, Ledger, Odds, Score};
+use nuthatch_cache::{Classes, Features, Ledger, Odds, Score};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::CacheSettings;
 use crate::cache::explain::CacheCounts;
 use crate::cache::key::Hash;
-use crate::cache::value::{Decided, Decision, State, Vectors};
+use crate::cache::value::{Decided, Decision, Source, State, Stored, Vectors};
+use crate::cache::{CacheCost, CacheMode, CacheSettings};
 
 const FEATURES: usize = 10;
 
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SecondSettings {
+    pub mode: CacheMode,
+    pub budget: f64,
+    pub failure: f64,
+    pub ttl_ms: u64,
+    pub max_entries: u64,
+    pub max_bytes: u64,
+    pub scope: Vec<String>,
+}
+
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct SecondCounts {
+    pub exact: u64,
+    pub canonical: u64,
+    pub alias: u64,
+    pub semantic: u64,
+    pub misses: u64,
+    pub shadow_hits: u64,
+    pub stored: u64,
+    pub evicted: u64,
+    pub expired: u64,
+    pub stale: u64,
+    pub invalidated: u64,
+    pub reported_right: u64,
+    pub reported_wrong: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SecondState {
+    pub settings: SecondSettings,
+    pub next_entry: u64,
+    pub next_hit: u64,
+    pub next_tick: u64,
+    pub entries: u64,
+    pub bytes: u64,
+    pub vectors: Option<Vectors>,
+    pub ledger: Ledger,
+    pub score: Score,
+    pub classes: Classes,
+    pub counts: SecondCounts,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SecondStored {
+    pub prompt: String,
+    pub response: String,
+    pub scope: Hash,
+    pub exact: Hash,
+    pub form: Hash,
+    pub tags: Vec<String>,
+    pub sources: Vec<Source>,
+    pub created_ms: u64,
+    pub bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SecondDecision {
+    pub entry: u64,
+    pub prompt: String,
+    pub scope: Hash,
+    pub features: Option<Features>,
+    pub risk: f64,
+    pub class: u64,
+    pub outcome: Decided,
+    pub verdict: Option<bool>,
+    pub at_ms: u64,
+}
+
+impl From<SecondSettings> for CacheSettings {
+    fn from(second: SecondSettings) -> Self {
+        let SecondSettings { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope } = second;
+        Self { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope, ..Self::default() }
+    }
+}
+
+impl From<SecondCounts> for CacheCounts {
+    fn from(second: SecondCounts) -> Self {
+        let SecondCounts { exact, canonical, alias, semantic, misses, shadow_hits, stored, .. } = second;
+        let SecondCounts { evicted, expired, stale, invalidated, reported_right, reported_wrong, .. } = second;
+        Self {
+            exact,
+            canonical,
+            alias,
+            semantic,
+            misses,
+            shadow_hits,
+            stored,
+            evicted,
+            expired,
+            stale,
+            invalidated,
+            reported_right,
+            reported_wrong,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<SecondState> for State {
+    fn from(second: SecondState) -> Self {
+        let SecondState { settings, next_entry, next_hit, next_tick, entries, bytes, .. } = second;
+        let SecondState { vectors, ledger, score, classes, counts, .. } = second;
+        let (settings, counts) = (settings.into(), counts.into());
+        let offered = 0;
+        Self {
+            settings,
+            next_entry,
+            next_hit,
+            next_tick,
+            entries,
+            bytes,
+            vectors,
+            ledger,
+            score,
+            classes,
+            counts,
+            offered,
+        }
+    }
+}
+
+impl From<SecondStored> for Stored {
+    fn from(second: SecondStored) -> Self {
+        let SecondStored { prompt, response, scope, exact, form, tags, sources, created_ms, bytes } = second;
+        let (cost, private) = (CacheCost::default(), None);
+        Self { prompt, response, scope, exact, form, tags, sources, created_ms, bytes, cost, private }
+    }
+}
+
+impl From<SecondDecision> for Decision {
+    fn from(second: SecondDecision) -> Self {
+        let SecondDecision { entry, prompt, scope, features, risk, class, outcome, verdict, at_ms } = second;
+        let (cost, why) = (CacheCost::default(), None);
+        Self { entry, prompt, scope, features, risk, class, outcome, verdict, at_ms, cost, why }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 pub(crate) struct FirstState {
-    pub settings: CacheSettings,
+    pub settings: SecondSettings,
     pub next_entry: u64,
     pub next_hit: u64,
     pub next_tick: u64,
@@ -22,7 +161,7 @@ pub(crate) struct FirstState {
     pub ledger: Ledger,
     pub score: FirstScore,
     pub classes: Classes,
-    pub counts: CacheCounts,
+    pub counts: SecondCounts,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,8 +195,22 @@ impl From<FirstState> for State {
     fn from(first: FirstState) -> Self {
         let FirstState { settings, next_entry, next_hit, next_tick, entries, bytes, .. } = first;
         let FirstState { vectors, ledger, classes, counts, .. } = first;
-        let score = Score::default();
-        Self { settings, next_entry, next_hit, next_tick, entries, bytes, vectors, ledger, score, classes, counts }
+        let (score, settings, counts) = (Score::default(), settings.into(), counts.into());
+        let offered = 0;
+        Self {
+            settings,
+            next_entry,
+            next_hit,
+            next_tick,
+            entries,
+            bytes,
+            vectors,
+            ledger,
+            score,
+            classes,
+            counts,
+            offered,
+        }
     }
 }
 
@@ -69,7 +222,8 @@ impl From<FirstDecision> for Decision {
             FirstDecided::Candidate => Decided::Candidate { odds: Odds::ALWAYS },
             FirstDecided::Shadow => Decided::Shadow { odds: Odds::ALWAYS },
         };
-        Self { entry, prompt, scope, features: None, risk, class, outcome, verdict, at_ms }
+        let (cost, why) = (CacheCost::default(), None);
+        Self { entry, prompt, scope, features: None, risk, class, outcome, verdict, at_ms, cost, why }
     }
 }
 
@@ -86,7 +240,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.serve(Odds::ALWAYS, true);
         let state = FirstState {
-            settings: CacheSettings { budget: 0.1, ..CacheSettings::default() },
+            settings: SecondSettings { budget: 0.1, ..SecondSettings::default() },
             next_entry: 7,
             next_hit: 1,
             next_tick: 9,
@@ -96,7 +250,7 @@ mod tests {
             ledger: ledger.clone(),
             score: FirstScore { weights: [1.0; FEATURES], precisions: [2.0; FEATURES], verdicts: 5 },
             classes: Classes::default(),
-            counts: CacheCounts { semantic: 1, ..CacheCounts::default() },
+            counts: SecondCounts { semantic: 1, ..SecondCounts::default() },
         };
         let read: State = decode(&row::encode(&state, 1, "a cache").unwrap()).unwrap();
         assert_eq!((read.ledger, read.settings.budget, read.counts.semantic), (ledger, 0.1, 1));
@@ -116,5 +270,39 @@ mod tests {
         let read: Decision = decode(&row::encode(&decision, 1, "a cache").unwrap()).unwrap();
         assert_eq!((read.entry, read.features, read.at_ms), (3, None, 8));
         assert_eq!(read.outcome, Decided::Served { odds: Odds::ALWAYS, fell: true });
+    }
+
+    #[test]
+    fn rows_of_the_second_layout_keep_everything() {
+        let settings = SecondSettings { budget: 0.1, scope: vec!["user".into()], ..SecondSettings::default() };
+        let state = SecondState {
+            settings,
+            next_entry: 7,
+            next_hit: 1,
+            next_tick: 9,
+            entries: 2,
+            bytes: 600,
+            vectors: Some(Vectors::Given(3)),
+            ledger: Ledger::default(),
+            score: Score::default(),
+            classes: Classes::default(),
+            counts: SecondCounts { misses: 4, ..SecondCounts::default() },
+        };
+        let read: State = decode(&row::encode(&state, 2, "a cache").unwrap()).unwrap();
+        assert_eq!((read.settings.budget, read.settings.allowance, read.settings.share_after), (0.1, 1.0, 0));
+        assert_eq!((read.counts.misses, read.next_tick, read.settings.scope.len()), (4, 9, 1));
+        let stored = SecondStored {
+            prompt: "a".into(),
+            response: "1".into(),
+            scope: [1; 32],
+            exact: [2; 32],
+            form: [3; 32],
+            tags: vec!["t".into()],
+            sources: Vec::new(),
+            created_ms: 5,
+            bytes: 6,
+        };
+        let read: Stored = decode(&row::encode(&stored, 2, "a cache").unwrap()).unwrap();
+        assert_eq!((read.prompt.as_str(), read.form, read.bytes, read.private), ("a", [3; 32], 6, None));
     }
 }

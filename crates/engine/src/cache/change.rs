@@ -24,8 +24,14 @@ impl Cache {
         change.check()?;
         loop {
             let (settings, more) = self.change(|draft| {
-                let before = draft.state.settings.scope.clone();
+                let (before, later) = (draft.state.settings.scope.clone(), draft.state.settings.is_shared_later());
                 draft.state.settings.change(change);
+                if draft.state.settings.is_shared_later() != later && draft.state.entries > 0 {
+                    return Err(Error::invalid(format!(
+                        "whether answers are shared at once can change in an empty cache only, and this one has {} answers; clear it first, or use another cache",
+                        draft.state.entries
+                    )));
+                }
                 if draft.state.settings.scope != before && draft.state.entries > 0 {
                     return Err(Error::invalid(format!(
                         "the scope of this cache is {before:?}, and it has {} answers of that scope; clear it first, or use another cache",
@@ -49,19 +55,28 @@ impl Cache {
         let mut removed = 0;
         loop {
             let some = self.change(|draft| {
+                let numbers = |prefix: Vec<u8>| -> Result<Vec<u64>> {
+                    let rows = draft.keys(&prefix, REMOVED_AT_ONCE)?;
+                    Ok(rows.iter().filter_map(|row| key::number_of(row)).collect())
+                };
                 let entries = match which {
                     CacheEntries::Entry(entry) => vec![*entry],
+                    CacheEntries::Scope(scope) => {
+                        let scope = key::scope(scope);
+                        let mut shared = numbers(key::vectors_of(&scope))?;
+                        shared.extend(numbers(key::held_in(&scope))?);
+                        shared
+                    }
                     which => {
                         let prefix = match which {
                             CacheEntries::Tag(tag) => key::tagged(tag),
-                            CacheEntries::Scope(scope) => key::vectors_of(&key::scope(scope)),
                             CacheEntries::Source(source) => {
                                 let tenant = draft.space.shard.tenant;
                                 key::made_from(collection_of(draft.reader, tenant, &source.collection)?, &source.id)
                             }
-                            CacheEntries::Entry(_) | CacheEntries::All => key::all_entries(),
+                            CacheEntries::Entry(_) | CacheEntries::Scope(_) | CacheEntries::All => key::all_entries(),
                         };
-                        draft.keys(&prefix, REMOVED_AT_ONCE)?.iter().filter_map(|row| key::number_of(row)).collect()
+                        numbers(prefix)?
                     }
                 };
                 let mut some = 0;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::cache::recent::Since;
 use crate::cache::signs::ChangedVector;
-use crate::cache::value::{Row, State, Stored, decode, encode};
+use crate::cache::value::{Private, Row, State, Stored, decode, encode};
 use crate::cache::{Cache, key};
 use crate::call::{Call, Outcome};
 use crate::durability::Durability;
@@ -59,6 +59,22 @@ impl<'s> Draft<'s> {
         }
         let Some(stored) = self.space.stored(self.reader, row, 0)? else { return Ok(None) };
         decode(&self.space.whole(self.reader, stored.body)?).map(Some)
+    }
+
+    /// Whether a row will be there. Its value is not decoded.
+    pub fn has(&self, row: &[u8]) -> Result<bool> {
+        match self.rows.get(row) {
+            Some(changed) => Ok(changed.is_some()),
+            None => Ok(self.space.stored(self.reader, row, 0)?.is_some()),
+        }
+    }
+
+    /// When a row expires; `None`: never, or it is not there.
+    pub fn expires_at(&self, row: &[u8]) -> Result<Option<u64>> {
+        match self.rows.get(row) {
+            Some(changed) => Ok(changed.as_ref().and_then(|(_, expires_at_ms)| *expires_at_ms)),
+            None => Ok(self.space.stored(self.reader, row, 0)?.and_then(|stored| stored.expires_at_ms)),
+        }
     }
 
     pub fn put<T: Serialize>(&mut self, row: Vec<u8>, value: &T, expires_at_ms: Option<u64>) -> Result<()> {
@@ -119,6 +135,7 @@ impl<'s> Draft<'s> {
                 && self.get::<u64>(&key::alias(&hash))? == Some(number)
             {
                 self.delete(key::alias(&hash));
+                self.delete(key::owed(&hash));
             }
             self.delete(row);
         }
@@ -135,6 +152,10 @@ impl<'s> Draft<'s> {
         }
         for source in &stored.sources {
             self.delete(key::source(source.collection, &source.of.id, number));
+        }
+        if let Some(Private { scope, user }) = &stored.private {
+            let form = key::hashes(scope, &stored.prompt).1;
+            self.delete(key::held_by(scope, &form, user, number));
         }
         self.state.entries = self.state.entries.saturating_sub(1);
         self.state.bytes = self.state.bytes.saturating_sub(stored.bytes);

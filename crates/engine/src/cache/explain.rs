@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use nuthatch_cache::WrongShare;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::cache::candidates::{Asked, nearest};
-use crate::cache::lookup::{named, state};
+use crate::cache::lookup::{Found, Scopes, first_named, state};
 use crate::cache::value::{Decided, Decision, State, Stored, Vectors, decode};
-use crate::cache::{AskCache, Cache, CacheCandidate, CacheSettings, CacheTier, key};
+use crate::cache::{AskCache, Cache, CacheCandidate, CacheCost, CacheSettings, CacheTier, MissReason, key};
 use crate::kv::{KeyScan, Rows};
 
 /// What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's.
@@ -24,6 +25,8 @@ pub struct CacheCounts {
     pub semantic: u64,
     /// Lookups without an answer.
     pub misses: u64,
+    /// Of these, the ones that waited for an answer that somebody else computed.
+    pub awaited: u64,
     /// What a cache in shadow would have given, before the ledger had its say.
     pub shadow_hits: u64,
     /// Answers stored.
@@ -40,9 +43,68 @@ pub struct CacheCounts {
     pub reported_right: u64,
     /// Verdicts of "wrong".
     pub reported_wrong: u64,
+    /// Misses by their reason: nothing near enough.
+    pub missed_absent: u64,
+    /// The cache only watched.
+    pub missed_shadow: u64,
+    /// The nearest prompt differed in what its answer turns on.
+    pub missed_vetoed: u64,
+    /// Wrong too often for the budget.
+    pub missed_risky: u64,
+    /// Too few answers were judged.
+    pub missed_unproven: u64,
+    /// A source had changed.
+    pub missed_stale: u64,
+    /// Tokens that were not paid for again.
+    pub saved_tokens: u64,
+    /// What the answers that were given would have cost, in billionths of a dollar.
+    pub saved_nano_usd: u64,
+    /// Of these, answers that turned out to be wrong.
+    pub lost_nano_usd: u64,
+    /// What verdicts have cost, as those who reported them say.
+    pub judging_nano_usd: u64,
+    /// What the vectors of questions have cost, as those who asked say.
+    pub embedding_nano_usd: u64,
 }
 
 impl CacheCounts {
+    /// A lookup without an answer.
+    pub(crate) fn miss(&mut self, why: MissReason) {
+        self.misses += 1;
+        *self.missed(why) += 1;
+    }
+
+    /// An answer came of it after all.
+    pub(crate) fn miss_not(&mut self, why: MissReason) {
+        self.misses = self.misses.saturating_sub(1);
+        let missed = self.missed(why);
+        *missed = missed.saturating_sub(1);
+    }
+
+    fn missed(&mut self, why: MissReason) -> &mut u64 {
+        match why {
+            // A cache that is off counts nothing.
+            MissReason::Absent | MissReason::Off => &mut self.missed_absent,
+            MissReason::Shadow => &mut self.missed_shadow,
+            MissReason::Vetoed(_) => &mut self.missed_vetoed,
+            MissReason::Risky => &mut self.missed_risky,
+            MissReason::Unproven => &mut self.missed_unproven,
+            MissReason::Stale => &mut self.missed_stale,
+        }
+    }
+
+    /// An answer was given.
+    pub(crate) fn save(&mut self, cost: CacheCost) {
+        self.saved_tokens = self.saved_tokens.saturating_add(cost.tokens);
+        self.saved_nano_usd = self.saved_nano_usd.saturating_add(cost.nano_usd);
+    }
+
+    /// An answer that was to be given was not.
+    pub(crate) fn save_not(&mut self, cost: CacheCost) {
+        self.saved_tokens = self.saved_tokens.saturating_sub(cost.tokens);
+        self.saved_nano_usd = self.saved_nano_usd.saturating_sub(cost.nano_usd);
+    }
+
     /// Both together.
     pub(crate) fn and(self, more: Self) -> Self {
         Self {
@@ -51,6 +113,7 @@ impl CacheCounts {
             alias: self.alias + more.alias,
             semantic: self.semantic + more.semantic,
             misses: self.misses + more.misses,
+            awaited: self.awaited + more.awaited,
             shadow_hits: self.shadow_hits + more.shadow_hits,
             stored: self.stored + more.stored,
             evicted: self.evicted + more.evicted,
@@ -59,6 +122,17 @@ impl CacheCounts {
             invalidated: self.invalidated + more.invalidated,
             reported_right: self.reported_right + more.reported_right,
             reported_wrong: self.reported_wrong + more.reported_wrong,
+            missed_absent: self.missed_absent + more.missed_absent,
+            missed_shadow: self.missed_shadow + more.missed_shadow,
+            missed_vetoed: self.missed_vetoed + more.missed_vetoed,
+            missed_risky: self.missed_risky + more.missed_risky,
+            missed_unproven: self.missed_unproven + more.missed_unproven,
+            missed_stale: self.missed_stale + more.missed_stale,
+            saved_tokens: self.saved_tokens + more.saved_tokens,
+            saved_nano_usd: self.saved_nano_usd + more.saved_nano_usd,
+            lost_nano_usd: self.lost_nano_usd + more.lost_nano_usd,
+            judging_nano_usd: self.judging_nano_usd + more.judging_nano_usd,
+            embedding_nano_usd: self.embedding_nano_usd + more.embedding_nano_usd,
         }
     }
 }
@@ -82,6 +156,8 @@ pub struct CacheLedger {
     pub audit_probability: Option<f64>,
     /// Verdicts that the risk was learned from; 0: its weights are those fitted on public sets.
     pub verdicts: u64,
+    /// The share of answers by meaning that are wrong, as the verdicts tell; absent before the first answer.
+    pub wrong: Option<WrongShare>,
 }
 
 /// What a cache holds and has done.
@@ -148,6 +224,7 @@ fn ledger_of(state: &State) -> CacheLedger {
         allowed: terms.budget * ledger.hits() as f64 + terms.allowance,
         audit_probability: ledger.odds(&terms).filter(|_| terms.budget > 0.0).map(|odds| odds.probability()),
         verdicts: state.score.verdicts(),
+        wrong: ledger.wrong_share(terms.failure),
     }
 }
 
@@ -167,9 +244,10 @@ impl Cache {
             true => self.vector(&state, &ask.prompt, ask.vector.as_deref())?,
             false => None,
         };
-        let scope = key::scope(&ask.scope);
-        let among = vector.as_deref().map_or(Ok(None), |vector| self.near(&scope, vector))?;
-        self.keyspace.at_once(|rows| explain_among(rows, ask, vector.as_deref(), among.as_deref()))
+        let scopes = Scopes::of(&state.settings, &ask.scope, ask.user.as_deref());
+        let among = |scope| vector.as_deref().map_or(Ok(None), |vector| self.near(scope, vector));
+        let among = scopes.each().map(among).collect::<Result<Vec<_>>>()?;
+        self.keyspace.at_once(|rows| explain_among(rows, ask, vector.as_deref(), &among))
     }
 }
 
@@ -188,29 +266,34 @@ pub(crate) fn stats(rows: &dyn Rows) -> Result<CacheStats> {
 
 /// What a cache would do about a prompt. Without a vector, meanings are not compared.
 pub(crate) fn explain(rows: &dyn Rows, ask: &AskCache, vector: Option<&[f32]>) -> Result<CacheExplained> {
-    explain_among(rows, ask, vector, None)
+    explain_among(rows, ask, vector, &[])
 }
 
 fn explain_among(
     rows: &dyn Rows,
     ask: &AskCache,
     vector: Option<&[f32]>,
-    among: Option<&[u64]>,
+    among: &[Option<Vec<u64>>],
 ) -> Result<CacheExplained> {
     ask.check()?;
     let state = state(rows)?;
     state.settings.check_scope(ask.scope.keys())?;
-    let scope = key::scope(&ask.scope);
-    let found = named(rows, &scope, &ask.prompt)?;
+    let scopes = Scopes::of(&state.settings, &ask.scope, ask.user.as_deref());
+    let Found { sound, stale } = first_named(rows, &scopes, &ask.prompt)?;
+    let known = sound.map(|found| (found.tier, found.entry));
+    let outdated = stale.first().copied().filter(|_| known.is_none());
     let vector = vector.filter(|_| state.settings.budget > 0.0 && state.vectors.is_some());
-    let near = match vector {
-        Some(vector) => nearest(rows, &state, &Asked { scope: &scope, prompt: &ask.prompt, vector, among })?,
-        None => Vec::new(),
-    };
+    let mut near = Vec::new();
+    for (at, scope) in scopes.each().enumerate() {
+        let Some(vector) = vector else { break };
+        let among = among.get(at).and_then(Option::as_deref);
+        near.extend(nearest(rows, &state, &Asked { scope, prompt: &ask.prompt, vector, among })?);
+    }
+    near.sort_by(|a, b| b.shown.similarity.total_cmp(&a.shown.similarity));
     Ok(CacheExplained {
         canonical: nuthatch_cache::canonical(&ask.prompt),
-        known: found.as_ref().map(|found| (found.tier, found.entry)),
-        stale: found.is_some_and(|found| found.stale),
+        known: known.or(outdated),
+        stale: outdated.is_some(),
         compared: vector.is_some(),
         candidates: near.into_iter().map(|near| near.shown).collect(),
         ledger: ledger_of(&state),

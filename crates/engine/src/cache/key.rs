@@ -15,6 +15,9 @@
 //! | 0x0a tag 0 entry | an entry with a tag |
 //! | 0x0b collection id 0 entry | an entry that was made from a record |
 //! | 0x0c hit | what was decided about an answer by meaning |
+//! | 0x0d scope form user entry | the answer that a user has for a prompt of this scope and form: its hash |
+//! | 0x0e hash | a row of 0x04 that came of a late verdict, and whose answer nobody has got yet |
+//! | 0x0f hash | an answer to a prompt of this scope and form was held back for a later verdict |
 //!
 //! Numbers are big endian, 8 bytes, those of collections 4. Hashes are BLAKE3, 32 bytes. Tags have no byte 0; an entry's number ends
 //! its row's key, so that ids may have any.
@@ -38,6 +41,9 @@ const TICK: u8 = 9;
 const TAG: u8 = 10;
 const SOURCE: u8 = 11;
 const DECISION: u8 = 12;
+const HELD_BY: u8 = 13;
+const OWED: u8 = 14;
+const OFFERED: u8 = 15;
 
 /// 32 bytes of BLAKE3.
 pub type Hash = [u8; 32];
@@ -50,6 +56,26 @@ pub fn scope(parts: &BTreeMap<String, String>) -> Hash {
         hasher.update(text.as_bytes());
     }
     *hasher.finalize().as_bytes()
+}
+
+/// A user within a scope.
+pub fn user(scope: &Hash, user: &str) -> Hash {
+    *blake3::Hasher::new_derive_key("nuthatch 2026-11-28 user of a cache")
+        .update(scope)
+        .update(user.as_bytes())
+        .finalize()
+        .as_bytes()
+}
+
+/// The scope of a user's own answers: no scope of parts has this hash.
+pub fn own_scope(user: &Hash) -> Hash {
+    *blake3::Hasher::new_derive_key("nuthatch 2026-11-28 answers of one user").update(user).finalize().as_bytes()
+}
+
+/// The hash by which answers agree: texts by their form, other values as they are spelt.
+pub fn answer(response: &str) -> Hash {
+    let form = serde_json::from_str::<String>(response).map(|text| canonical(&text));
+    *blake3::hash(form.as_deref().unwrap_or(response).as_bytes()).as_bytes()
 }
 
 /// The hashes of a prompt within a scope: of its bytes, and of its form.
@@ -164,6 +190,33 @@ pub fn all_decisions() -> Vec<u8> {
 
 pub fn decision(hit: u64) -> Vec<u8> {
     numbered(DECISION, hit)
+}
+
+/// All answers that users have for prompts of a scope begin so.
+pub fn held_in(scope: &Hash) -> Vec<u8> {
+    hashed(HELD_BY, scope)
+}
+
+/// All answers that users have for a prompt of a scope and form begin so.
+pub fn held_for(scope: &Hash, form: &Hash) -> Vec<u8> {
+    [held_in(scope).as_slice(), form].concat()
+}
+
+pub fn held_by(scope: &Hash, form: &Hash, user: &Hash, number: u64) -> Vec<u8> {
+    [held_for(scope, form).as_slice(), user, &number.to_be_bytes()].concat()
+}
+
+/// The user of a row of [`held_by`].
+pub fn user_of(row: &[u8]) -> Option<Hash> {
+    row.get(65..97)?.try_into().ok()
+}
+
+pub fn offered(hash: &Hash) -> Vec<u8> {
+    hashed(OFFERED, hash)
+}
+
+pub fn owed(hash: &Hash) -> Vec<u8> {
+    hashed(OWED, hash)
 }
 
 /// All entries begin so.

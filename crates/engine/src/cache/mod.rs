@@ -17,6 +17,7 @@ mod change;
 mod draft;
 mod explain;
 mod key;
+mod lease;
 mod lookup;
 mod mend;
 mod recent;
@@ -26,19 +27,24 @@ mod signs;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod value;
 
 use std::sync::Arc;
 
 pub use ask::{
-    AskCache, CacheAnswer, CacheEntries, CacheHit, CacheTier, MissReason, SourceRef, StoreAnswer, StoredAnswer, Verdict,
+    AskCache, CacheAnswer, CacheCost, CacheEntries, CacheHit, CacheTier, MissReason, SourceRef, StoreAnswer,
+    StoredAnswer, Verdict,
 };
 pub use candidates::CacheCandidate;
 pub use explain::{CacheAudit, CacheCounts, CacheExplained, CacheLedger, CacheStats};
 pub(crate) use explain::{audits, explain, stats};
+pub use lease::{CacheLease, EndLease, LeaseAnswer};
 pub(crate) use mend::{looks_like_cache, mend_cache};
-pub use nuthatch_cache::Veto;
-pub use settings::{CacheChange, CacheMode, CacheSettings};
+pub use nuthatch_cache::{Veto, WrongShare};
+pub(crate) use transfer::list;
+pub use transfer::{AnswersPage, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded};
+pub use settings::{CacheChange, CacheMode, CacheSettings, ShareWhen};
 
 use crate::Result;
 use crate::kv::Keyspace;
@@ -54,6 +60,7 @@ pub(crate) struct Cache {
 /// What is kept in memory with a cache.
 pub(crate) struct Attached {
     recent: Recent,
+    leases: lease::Leases,
     _signs: signs::Kept,
 }
 
@@ -61,7 +68,8 @@ impl Cache {
     /// The cache of this keyspace.
     pub fn of(keyspace: &Keyspace) -> Result<Self> {
         let attached = keyspace.space.attached(|space| {
-            Ok(Attached { recent: Recent::default(), _signs: signs::Kept::of(space.shared.clone(), space.shard) })
+            let signs = signs::Kept::of(space.shared.clone(), space.shard);
+            Ok(Attached { recent: Recent::default(), leases: lease::Leases::default(), _signs: signs })
         })?;
         Ok(Self { keyspace: keyspace.clone(), attached })
     }

@@ -3,7 +3,7 @@
 use nuthatch_cache::Odds;
 
 use crate::cache::draft::Draft;
-use crate::cache::key;
+use crate::cache::key::{self, Hash};
 use crate::cache::value::{Decided, Decision, Stored};
 use crate::cache::{Cache, Verdict};
 use crate::call::Outcome;
@@ -22,8 +22,12 @@ impl Cache {
             let is_new = match verdict.hit {
                 Some(hit) => judge(draft, hit, verdict)?,
                 None => {
+                    let known: Option<Stored> = draft.get(&key::entry(verdict.entry))?;
                     let gone = verdict.wrong && draft.remove(verdict.entry)?;
                     draft.state.counts.reported_wrong += u64::from(gone);
+                    if let Some(stored) = known.filter(|_| gone) {
+                        draft.state.counts.lost_nano_usd += stored.cost.nano_usd;
+                    }
                     gone
                 }
             };
@@ -32,7 +36,8 @@ impl Cache {
     }
 }
 
-fn judge(draft: &mut Draft<'_>, hit: u64, Verdict { wrong, served, entry, .. }: Verdict) -> Result<bool> {
+fn judge(draft: &mut Draft<'_>, hit: u64, verdict: Verdict) -> Result<bool> {
+    let Verdict { wrong, served, entry, spent_nano_usd, .. } = verdict;
     let found: Option<Decision> = draft.get(&key::decision(hit))?;
     let Some(mut decision) = found.filter(|decision| decision.entry == entry) else {
         return Err(Error::not_found(format!(
@@ -52,32 +57,43 @@ fn judge(draft: &mut Draft<'_>, hit: u64, Verdict { wrong, served, entry, .. }: 
         };
     }
     decision.verdict = Some(wrong);
+    let in_debt = draft.state.ledger.odds(&draft.state.settings.terms()).is_none();
     let state = &mut draft.state;
+    state.counts.judging_nano_usd = state.counts.judging_nano_usd.saturating_add(spent_nano_usd);
     // What chance has chosen, or what was judged whatever it was, teaches. What somebody noticed does not: they choose what they tell.
     let taught = match decision.outcome {
         Decided::Served { odds, fell: true } => {
             state.ledger.judge(odds, wrong);
             if wrong && !served {
                 state.ledger.avert();
+                state.counts.save_not(decision.cost);
             }
+            state.counts.lost_nano_usd += if wrong && served { decision.cost.nano_usd } else { 0 };
             Some(odds.probability())
         }
         Decided::Served { fell: false, .. } => {
             if wrong {
                 state.ledger.report();
+                state.counts.lost_nano_usd += decision.cost.nano_usd;
             }
             None
         }
         Decided::Candidate { odds } => {
             if !wrong && served {
-                state.ledger.serve(Odds::ALWAYS, true);
-                state.ledger.judge(Odds::ALWAYS, false);
+                state.ledger.serve_judged();
                 state.counts.semantic += 1;
-                state.counts.misses = state.counts.misses.saturating_sub(1);
+                if let Some(why) = decision.why {
+                    state.counts.miss_not(why);
+                }
+                state.counts.save(decision.cost);
             }
             Some(odds.probability())
         }
         Decided::Shadow { odds } => Some(odds.probability()),
+        Decided::Offered => {
+            state.offered = state.offered.saturating_sub(1);
+            Some(Odds::ALWAYS.probability())
+        }
     };
     if let Some(probability) = taught {
         if let Some(features) = &decision.features {
@@ -89,16 +105,39 @@ fn judge(draft: &mut Draft<'_>, hit: u64, Verdict { wrong, served, entry, .. }: 
         true => state.counts.reported_wrong += 1,
         false => state.counts.reported_right += 1,
     }
-    let form = key::hashes(&decision.scope, &decision.prompt).1;
-    if draft.get::<Stored>(&key::entry(entry))?.is_some() {
+    let (exact, form) = key::hashes(&decision.scope, &decision.prompt);
+    if decision.outcome == Decided::Offered {
+        draft.delete(key::offered(&form));
+    }
+    if draft.has(&key::entry(entry))? {
         match wrong {
             true => draft.put(key::never(entry, &form), &(), None)?,
             false => {
                 draft.put(key::alias(&form), &entry, None)?;
                 draft.put(key::alias_of(entry, &form), &(), None)?;
+                if decision.outcome == Decided::Offered {
+                    draft.put(key::owed(&form), &(), None)?;
+                    if in_debt {
+                        merge(draft, &exact, entry)?;
+                    }
+                }
             }
         }
     }
     draft.put(key::decision(hit), &decision, None)?;
     Ok(true)
+}
+
+/// Two prompts that one answer is right for keep one: whoever asked computed another answer meanwhile, which goes, so that the one
+/// that was judged is given. Only such answers pay for wrong ones.
+fn merge(draft: &mut Draft<'_>, exact: &Hash, entry: u64) -> Result<()> {
+    let Some(own) = draft.get::<u64>(&key::exact(exact))?.filter(|own| *own != entry) else { return Ok(()) };
+    let (Some(kept), Some(other)) = (draft.get::<Stored>(&key::entry(entry))?, draft.get::<Stored>(&key::entry(own))?)
+    else {
+        return Ok(());
+    };
+    if (&kept.tags, &kept.sources) == (&other.tags, &other.sources) {
+        draft.remove(own)?;
+    }
+    Ok(())
 }

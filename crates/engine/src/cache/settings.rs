@@ -9,6 +9,12 @@ use crate::{Error, Result};
 
 /// β, unless the caller says otherwise.
 const FAILURE_DEFAULT: f64 = 0.05;
+/// C, unless the caller says otherwise: a first answer can be given.
+const ALLOWANCE_DEFAULT: f64 = 1.0;
+/// More than these are no bound.
+const ALLOWANCE_MAX: f64 = 1_000.0;
+/// Users that must have an answer before it is shared.
+const SHARE_AFTER_MAX: u64 = 64;
 /// Parts of a scope.
 const PARTS_MAX: usize = 32;
 
@@ -42,6 +48,23 @@ pub struct CacheSettings {
     pub max_bytes: u64,
     /// The parts that every scope must have. None: any parts.
     pub scope: Vec<String>,
+    /// Wrong answers by meaning that are allowed beside the share: more of them let more answers wait for late verdicts.
+    pub allowance: f64,
+    /// An answer is its user's own until so many users have it; up to 1: it is shared at once.
+    pub share_after: u64,
+    /// What makes so many of them.
+    pub share_when: ShareWhen,
+}
+
+/// When users have the same answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareWhen {
+    /// They stored the same answer for a prompt of the same form.
+    #[default]
+    Agreed,
+    /// They stored any answer for a prompt of the same form. Only where users cannot choose what is stored.
+    Asked,
 }
 
 impl Default for CacheSettings {
@@ -54,6 +77,9 @@ impl Default for CacheSettings {
             max_entries: 0,
             max_bytes: 0,
             scope: Vec::new(),
+            allowance: ALLOWANCE_DEFAULT,
+            share_after: 0,
+            share_when: ShareWhen::default(),
         }
     }
 }
@@ -76,6 +102,12 @@ pub struct CacheChange {
     pub max_bytes: Option<u64>,
     /// See [`CacheSettings::scope`]. Only of a cache without answers.
     pub scope: Option<Vec<String>>,
+    /// See [`CacheSettings::allowance`].
+    pub allowance: Option<f64>,
+    /// See [`CacheSettings::share_after`]. Only of a cache without answers.
+    pub share_after: Option<u64>,
+    /// See [`CacheSettings::share_when`].
+    pub share_when: Option<ShareWhen>,
 }
 
 impl CacheChange {
@@ -94,6 +126,16 @@ impl CacheChange {
                 "`failure` is the probability that the promise ever fails: above 0 and below 1, such as 0.05",
             ));
         }
+        if self.allowance.is_some_and(|allowance| !(1.0..=ALLOWANCE_MAX).contains(&allowance)) {
+            return Err(Error::invalid(format!(
+                "the allowance is how many answers may be wrong beside the budget: 1 to {ALLOWANCE_MAX}"
+            )));
+        }
+        if self.share_after.is_some_and(|users| users > SHARE_AFTER_MAX) {
+            return Err(Error::invalid(format!(
+                "`share_after` is how many users have an answer before all get it: up to {SHARE_AFTER_MAX}; 0 shares at once"
+            )));
+        }
         let Some(parts) = &self.scope else { return Ok(()) };
         let different: BTreeSet<&String> = parts.iter().collect();
         match parts.len() > PARTS_MAX || different.len() != parts.len() || parts.iter().any(String::is_empty) {
@@ -106,13 +148,18 @@ impl CacheChange {
 impl CacheSettings {
     /// What the ledger promises.
     pub(crate) fn terms(&self) -> Terms {
-        Terms { budget: self.budget, failure: self.failure, allowance: 1.0 }
+        Terms { budget: self.budget, failure: self.failure, allowance: self.allowance }
+    }
+
+    /// Whether an answer is its user's own before it is everybody's.
+    pub(crate) fn is_shared_later(&self) -> bool {
+        self.share_after > 1
     }
 
     /// With the changes; true when anything has.
     pub(crate) fn change(&mut self, change: &CacheChange) -> bool {
         let before = self.clone();
-        let CacheChange { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope } = change.clone();
+        let CacheChange { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope, .. } = change.clone();
         *self = Self {
             mode: mode.unwrap_or(self.mode),
             budget: budget.unwrap_or(self.budget),
@@ -121,6 +168,9 @@ impl CacheSettings {
             max_entries: max_entries.unwrap_or(self.max_entries),
             max_bytes: max_bytes.unwrap_or(self.max_bytes),
             scope: scope.map(sorted).unwrap_or_else(|| self.scope.clone()),
+            allowance: change.allowance.unwrap_or(self.allowance),
+            share_after: change.share_after.unwrap_or(self.share_after),
+            share_when: change.share_when.unwrap_or(self.share_when),
         };
         *self != before
     }

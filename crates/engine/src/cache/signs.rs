@@ -52,7 +52,11 @@ impl Cache {
                 None => return Ok(None),
             },
         };
-        let found = signs.read().search(vector, COMPARED);
+        let signs = signs.read();
+        if signs.dim() != vector.len() {
+            return Ok(None); // the cache has just got other vectors
+        }
+        let found = signs.search(vector, COMPARED);
         Ok(Some(found.into_iter().map(|(entry, _)| entry).collect()))
     }
 
@@ -85,13 +89,17 @@ impl Cache {
     /// Brings the signs in memory to what was written. The caller keeps other writers off.
     pub(crate) fn step(&self, changed: Vec<ChangedVector>) {
         let memory = &self.keyspace.space.shared.memory;
-        let mut has_grown = false;
+        let (mut has_grown, mut has_others) = (false, false);
         for (scope, entry, row) in changed {
-            has_grown |=
-                memory.signs.change(&self.scope_key(&scope), |signs| match row.as_deref().and_then(decode_vector) {
-                    Some(vector) => signs.insert(entry, &vector.components()),
-                    None => drop(signs.remove(entry)),
-                });
+            let vector = row.as_deref().and_then(decode_vector).map(|vector| vector.components());
+            has_grown |= memory.signs.change(&self.scope_key(&scope), |signs| match &vector {
+                Some(vector) if vector.len() == signs.dim() => signs.insert(entry, vector),
+                Some(_) => has_others = true,
+                None => drop(signs.remove(entry)),
+            });
+        }
+        if has_others {
+            memory.signs.forget(self.keyspace.space.shard);
         }
         if has_grown {
             memory.fit_cache();
@@ -108,8 +116,9 @@ fn read(rows: &dyn Rows, scope: &key::Hash, dim: usize, bytes_max: u64) -> Resul
     let mut signs = SignCodes::new(dim)?;
     let (mut fits, mut looked) = (true, 0);
     rows.each(KeyScan { limit: PAGE, ..KeyScan::prefix(key::vectors_of(scope)) }, &mut |row, value| {
-        if let (Some(entry), Some(vector)) = (key::number_of(row), decode_vector(value)) {
-            signs.insert(entry, &vector.components());
+        let vector = decode_vector(value).map(|vector| vector.components());
+        if let (Some(entry), Some(vector)) = (key::number_of(row), vector.filter(|vector| vector.len() == dim)) {
+            signs.insert(entry, &vector);
         }
         looked += 1;
         fits = looked % LOOK_EVERY != 0 || signs.bytes() <= bytes_max;

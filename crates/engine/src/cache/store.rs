@@ -1,12 +1,14 @@
 //! Keeping an answer.
 
+use std::collections::HashSet;
+
 use nuthatch_store::Reader;
 
 use crate::cache::draft::Draft;
-use crate::cache::key;
-use crate::cache::lookup::state;
-use crate::cache::value::{Source, Stored, Vectors, encode_vector};
-use crate::cache::{Cache, CacheMode, SourceRef, StoreAnswer, StoredAnswer};
+use crate::cache::key::{self, Hash};
+use crate::cache::lookup::{Scopes, state};
+use crate::cache::value::{Private, Source, Stored, Vectors, encode_vector};
+use crate::cache::{Cache, CacheCost, CacheMode, CacheSettings, ShareWhen, SourceRef, StoreAnswer, StoredAnswer};
 use crate::call::Outcome;
 use crate::descriptor::meta::{self, Meta, meta_key};
 use crate::kv::Rows;
@@ -15,6 +17,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Answers that one that is stored may push out.
 const EVICTED_AT_ONCE: usize = 1_000;
+/// Users' answers that are read to find whether enough agree.
+const USERS_READ_MAX: usize = 1_000;
 
 impl Cache {
     /// Keeps an answer. One for the same prompt in the same scope is replaced. A cache that is switched off keeps nothing, and says so
@@ -29,6 +33,13 @@ impl Cache {
         state.settings.check_scope(answer.scope.keys())?;
         if state.settings.mode == CacheMode::Off {
             return Ok(None);
+        }
+        let scopes = Scopes::of(&state.settings, &answer.scope, answer.user.as_deref().filter(|_| !answer.shared));
+        if state.settings.is_shared_later() && scopes.own.is_none() && !answer.shared {
+            return Err(Error::invalid(format!(
+                "this cache shares an answer after {} users have it; give the `user` whose answer it is, or `shared` for one that all may get",
+                state.settings.share_after
+            )));
         }
         let (vector, made_by) = match (&state.vectors, answer.vector.as_deref()) {
             (None, Some(vector)) => (Some(vector.to_vec()), Some(Vectors::Given(vector.len() as u64))),
@@ -48,61 +59,121 @@ impl Cache {
         }
         let space = &*self.keyspace.space;
         let _room = space.shared.reserve_to_write(bytes * 3)?;
-        self.change(|draft| {
+        let of = key::hashes(&scopes.first(), &answer.prompt).1;
+        let stored = self.change(|draft| {
             if made_by.is_some() && draft.state.vectors.is_some() && draft.state.vectors != made_by {
                 let why = "another caller has just settled how this cache gets its vectors; store the answer again";
                 return Err(Error::new(ErrorKind::Conflict, why));
             }
             draft.state.vectors = draft.state.vectors.take().or(made_by);
-            let stored = keep(draft, answer, vector.as_deref(), bytes)?;
+            let now_ms = draft.now_ms();
+            let ttl_ms = answer.ttl_ms.unwrap_or(draft.state.settings.ttl_ms);
+            let kept = || Kept {
+                prompt: &answer.prompt,
+                response: &answer.response,
+                tags: &answer.tags,
+                sources: &answer.sources,
+                created_ms: now_ms,
+                expires_at_ms: (ttl_ms > 0).then(|| now_ms.saturating_add(ttl_ms)),
+                cost: answer.cost,
+                vector: vector.as_deref(),
+            };
+            let mut stored = keep(draft, kept(), &scopes)?;
+            if let Some(own) = &scopes.own
+                && has_enough(draft, own, &answer)?
+            {
+                stored.evicted += keep(draft, kept(), &Scopes::at(own.scope, None))?.evicted;
+                stored.private = false;
+            }
             let outcome = Outcome {
                 value: stored.entry as i64,
                 replaced: stored.replaced.into(),
                 deleted: stored.evicted,
+                files: stored.private.into(),
                 ..Outcome::default()
             };
             Ok((Some(stored), outcome))
-        })
+        })?;
+        self.attached.leases.answered(&of);
+        Ok(stored)
     }
 }
 
 impl StoredAnswer {
     /// What was answered when the answer was stored.
     pub(crate) fn again(outcome: Outcome) -> Self {
-        Self { entry: outcome.value as u64, replaced: outcome.replaced > 0, evicted: outcome.deleted }
+        Self {
+            entry: outcome.value as u64,
+            replaced: outcome.replaced > 0,
+            evicted: outcome.deleted,
+            private: outcome.files > 0,
+        }
     }
 }
 
-fn keep(draft: &mut Draft<'_>, answer: StoreAnswer, vector: Option<&[f32]>, bytes: u64) -> Result<StoredAnswer> {
-    let scope = key::scope(&answer.scope);
-    let (exact, form) = key::hashes(&scope, &answer.prompt);
+/// Whether as many users have this answer as it takes to share it.
+fn has_enough(draft: &Draft<'_>, own: &Private, answer: &StoreAnswer) -> Result<bool> {
+    let CacheSettings { share_after, share_when, .. } = draft.state.settings;
+    let (form, said) = (key::hashes(&own.scope, &answer.prompt).1, key::answer(&answer.response));
+    let mut users = HashSet::new();
+    for row in draft.keys(&key::held_for(&own.scope, &form), USERS_READ_MAX)? {
+        let agrees = share_when == ShareWhen::Asked || draft.get::<Hash>(&row)? == Some(said);
+        users.extend(key::user_of(&row).filter(|_| agrees));
+        if users.len() as u64 >= share_after {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// An answer as it is kept.
+pub(crate) struct Kept<'a> {
+    pub prompt: &'a str,
+    pub response: &'a str,
+    pub tags: &'a [String],
+    pub sources: &'a [SourceRef],
+    pub created_ms: u64,
+    pub expires_at_ms: Option<u64>,
+    pub cost: CacheCost,
+    pub vector: Option<&'a [f32]>,
+}
+
+/// Keeps an answer, in the first of the scopes. One for the same prompt in it is replaced.
+pub(crate) fn keep(draft: &mut Draft<'_>, answer: Kept<'_>, scopes: &Scopes) -> Result<StoredAnswer> {
+    let Kept { prompt, response, tags, created_ms, expires_at_ms, cost, vector, .. } = answer;
+    let scope = scopes.first();
+    let (exact, form) = key::hashes(&scope, prompt);
     let replaced = match draft.get::<u64>(&key::exact(&exact))? {
         Some(old) => draft.remove(old)?,
         None => false,
     };
     let entry = draft.state.next_entry;
     draft.state.next_entry += 1;
-    let now_ms = draft.now_ms();
-    let ttl_ms = answer.ttl_ms.unwrap_or(draft.state.settings.ttl_ms);
-    let expires_at_ms = (ttl_ms > 0).then(|| now_ms.saturating_add(ttl_ms));
-    let sources = answer.sources.into_iter().map(|of| source(draft, of)).collect::<Result<Vec<_>>>()?;
+    let sources = answer.sources.iter().map(|of| source(draft, of.clone())).collect::<Result<Vec<_>>>()?;
     for source in &sources {
         draft.put(key::source(source.collection, &source.of.id, entry), &(), None)?;
     }
-    for tag in &answer.tags {
+    for tag in tags {
         draft.put(key::tag(tag, entry), &(), None)?;
     }
+    let bytes = Stored::size(prompt, response, vector.map_or(0, <[f32]>::len));
     let stored = Stored {
-        prompt: answer.prompt,
-        response: answer.response,
+        prompt: prompt.into(),
+        response: response.into(),
         scope,
         exact,
         form,
-        tags: answer.tags,
+        tags: tags.to_vec(),
         sources,
-        created_ms: now_ms,
+        created_ms,
         bytes,
+        cost,
+        private: scopes.own.clone(),
     };
+    if let Some(Private { scope, user }) = &scopes.own {
+        let form = key::hashes(scope, prompt).1;
+        draft.put(key::held_by(scope, &form, user, entry), &key::answer(response), None)?;
+    }
     draft.put(key::entry(entry), &stored, expires_at_ms)?;
     draft.put(key::exact(&exact), &entry, None)?;
     draft.put(key::form(&form), &entry, None)?;
@@ -112,7 +183,7 @@ fn keep(draft: &mut Draft<'_>, answer: StoreAnswer, vector: Option<&[f32]>, byte
     draft.state.bytes += bytes;
     draft.state.counts.stored += 1;
     let evicted = draft.evict(Some(entry), EVICTED_AT_ONCE)?;
-    Ok(StoredAnswer { entry, replaced, evicted })
+    Ok(StoredAnswer { entry, replaced, evicted, private: scopes.own.is_some() })
 }
 
 /// The row that a record has now.

@@ -87,6 +87,8 @@ impl Desk {
             assert!(of(kind).iter().all(|key| entries.contains(&key::number_of(key).unwrap())), "rows of {kind}");
         }
         assert_eq!(of(4).len(), of(5).len());
+        assert!(of(13).iter().all(|key| entries.contains(&key::number_of(key).unwrap())), "answers of users");
+        assert!(of(14).iter().all(|key| of(4).contains(&key::alias(&key::hash_of(key).unwrap()))), "owed aliases");
         self.check_signs(&of(7));
     }
 
@@ -146,8 +148,13 @@ fn no_answer_leaves_its_scope() {
     }
     for user in users {
         for prompt in ["What is my name?", "what's my name", "Tell me my name"] {
-            let ask =
-                AskCache { prompt: prompt.into(), scope: scope(user), vector: Some(vec![1.0, 0.5]), judged: true };
+            let ask = AskCache {
+                prompt: prompt.into(),
+                scope: scope(user),
+                vector: Some(vec![1.0, 0.5]),
+                judged: true,
+                ..AskCache::default()
+            };
             let answer = desk.cache.lookup(&ask).unwrap();
             let found = answer.hit.or(answer.candidate).unwrap();
             assert_eq!(found.response, json(user), "{prompt:?} of {user:?}");
@@ -256,7 +263,7 @@ fn an_answer_by_meaning_is_judged_before_the_next_is_given() {
     assert_eq!(ask_near(&desk, "Resetting my password, how?", false).miss, Some(MissReason::Unproven));
     let waiting = desk.cache.keyspace.at_once(|rows| audits(rows, 10)).unwrap();
     assert_eq!((waiting.len(), waiting[0].hit, waiting[0].served), (1, first.hit.unwrap(), true));
-    let right = Verdict { hit: first.hit, entry: first.entry, wrong: false, served: true };
+    let right = Verdict { hit: first.hit, entry: first.entry, wrong: false, served: true, spent_nano_usd: 0 };
     assert!(desk.cache.report(right).unwrap());
     assert!(!desk.cache.report(right).unwrap(), "the same verdict again");
     assert_eq!(desk.cache.report(Verdict { wrong: true, ..right }).unwrap_err().kind, ErrorKind::Conflict);
@@ -271,13 +278,19 @@ fn a_wrong_answer_is_never_given_for_that_prompt_again() {
     let desk = near_desk(0.2);
     let prompt = "How can I reset the password?";
     let hit = ask_near(&desk, prompt, false).hit.unwrap();
-    desk.cache.report(Verdict { hit: hit.hit, entry: hit.entry, wrong: true, served: true }).unwrap();
+    desk.cache
+        .report(Verdict { hit: hit.hit, entry: hit.entry, wrong: true, served: true, spent_nano_usd: 0 })
+        .unwrap();
     assert_eq!(ask_near(&desk, prompt, true).miss, Some(MissReason::Vetoed(Veto::Never)));
     let stats = desk.cache.stats().unwrap();
     assert_eq!((stats.ledger.known_wrong, stats.ledger.bound), (1, 1.0));
     // Found by its prompt, the answer itself is wrong.
     let own = desk.ask("How do I reset my password?").hit.unwrap();
-    assert!(desk.cache.report(Verdict { hit: None, entry: own.entry, wrong: true, served: true }).unwrap());
+    assert!(
+        desk.cache
+            .report(Verdict { hit: None, entry: own.entry, wrong: true, served: true, spent_nano_usd: 0 })
+            .unwrap()
+    );
     assert_eq!(ask_near(&desk, "How do I reset my password?", false).hit, None);
     desk.check_rows();
 }
@@ -290,7 +303,7 @@ fn whoever_judges_first_gets_what_may_not_be_given_yet() {
     let refused = ask_near(&desk, "Resetting my password, how?", true);
     assert_eq!(refused.miss, Some(MissReason::Unproven));
     let candidate = refused.candidate.unwrap();
-    let verdict = Verdict { hit: candidate.hit, entry: candidate.entry, wrong: false, served: true };
+    let verdict = Verdict { hit: candidate.hit, entry: candidate.entry, wrong: false, served: true, spent_nano_usd: 0 };
     assert!(desk.cache.report(verdict).unwrap());
     let stats = desk.cache.stats().unwrap();
     assert_eq!((stats.ledger.hits, stats.ledger.pending, stats.counts.semantic), (2, 1, 2));
@@ -327,7 +340,7 @@ fn a_cache_in_shadow_gives_nothing_and_counts() {
     let judged = ask_near(&desk, "How can I reset the password?", true);
     assert_eq!(judged.miss, Some(MissReason::Shadow));
     let candidate = judged.candidate.unwrap();
-    let verdict = Verdict { hit: candidate.hit, entry: candidate.entry, wrong: false, served: true };
+    let verdict = Verdict { hit: candidate.hit, entry: candidate.entry, wrong: false, served: true, spent_nano_usd: 0 };
     desk.cache.report(verdict).unwrap();
     let stats = desk.cache.stats().unwrap();
     assert_eq!((stats.counts.shadow_hits, stats.ledger.hits, stats.ledger.verdicts), (2, 0, 1));
@@ -445,7 +458,13 @@ fn counters_equal_the_rows_after_anything() {
             }
             8 => {
                 if let Some(hit) = hits.pop() {
-                    let verdict = Verdict { hit: hit.hit, entry: hit.entry, wrong: random.u8(..4) == 0, served: true };
+                    let verdict = Verdict {
+                        hit: hit.hit,
+                        entry: hit.entry,
+                        wrong: random.u8(..4) == 0,
+                        served: true,
+                        spent_nano_usd: 0,
+                    };
                     desk.cache.report(verdict).ok();
                 }
             }
@@ -486,7 +505,9 @@ fn wrong_answers_stay_within_the_budget_whatever_is_near() {
             wrong += u64::from(is_wrong);
         }
         if judged {
-            desk.cache.report(Verdict { hit: found.hit, entry: found.entry, wrong: is_wrong, served }).unwrap();
+            desk.cache
+                .report(Verdict { hit: found.hit, entry: found.entry, wrong: is_wrong, served, spent_nano_usd: 0 })
+                .unwrap();
         }
         assert!(wrong as f64 <= 0.2 * given as f64 + 1.0, "{wrong} of {given} after {at}");
     }
@@ -555,7 +576,16 @@ fn signs_in_memory_find_what_reading_all_vectors_finds() {
         let answer =
             StoreAnswer { prompt, response: at.to_string(), vector: Some(vector), ttl_ms, ..Default::default() };
         let entry = desk.store_with(StoreAnswer { scope: scope.clone(), ..answer }).entry;
-        asked.push((entry, AskCache { prompt: format!("painting {at}"), scope, vector: Some(near), judged: false }));
+        asked.push((
+            entry,
+            AskCache {
+                prompt: format!("painting {at}"),
+                scope,
+                vector: Some(near),
+                judged: false,
+                ..AskCache::default()
+            },
+        ));
         if at % 5 == 4 {
             let (entry, _) = asked.swap_remove(random.usize(..asked.len()));
             desk.cache.invalidate(&CacheEntries::Entry(entry)).unwrap();
@@ -612,7 +642,7 @@ fn a_score_that_became_too_cautious_recovers_where_somebody_judges_first() {
         offered[usize::from(!wrong)] += 1;
         last = found.risk.unwrap();
         if found.audit || answer.hit.is_none() {
-            let verdict = Verdict { hit: found.hit, entry: found.entry, wrong, served: !wrong };
+            let verdict = Verdict { hit: found.hit, entry: found.entry, wrong, served: !wrong, spent_nano_usd: 0 };
             desk.cache.report(verdict).unwrap();
         }
         if offered[1] > 500 {
@@ -644,13 +674,23 @@ fn signs_stay_those_of_the_rows_while_writers_and_lookups_race() {
                     ..StoreAnswer::default()
                 })),
                 4 => memory.signs.fit_into(0),
-                _ => drop(desk.cache.lookup(&AskCache { prompt, scope, vector, judged: false }).unwrap()),
+                _ => drop(
+                    desk.cache
+                        .lookup(&AskCache { prompt, scope, vector, judged: false, ..AskCache::default() })
+                        .unwrap(),
+                ),
             }
         }
     };
     std::thread::scope(|threads| (0..4).for_each(|seed| drop(threads.spawn(move || steps(seed)))));
     for user in ["a", "b"] {
-        let ask = AskCache { prompt: "x".into(), scope: scope(user), vector: Some(vec![1.0; 64]), judged: false };
+        let ask = AskCache {
+            prompt: "x".into(),
+            scope: scope(user),
+            vector: Some(vec![1.0; 64]),
+            judged: false,
+            ..AskCache::default()
+        };
         desk.cache.lookup(&ask).unwrap();
     }
     assert!(memory.signs.held_bytes() > 0);

@@ -5,16 +5,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::cache::before::{FirstDecision, FirstState};
+use crate::cache::before::{FirstDecision, FirstState, SecondDecision, SecondState, SecondStored};
 use crate::cache::explain::CacheCounts;
 use crate::cache::key::Hash;
-use crate::cache::{CacheSettings, SourceRef};
+use crate::cache::{CacheCost, CacheSettings, MissReason, SourceRef};
 use crate::embedder::EmbedderMeta;
 use crate::kv::row;
 
-const LAYOUT: u8 = 2;
-/// The one before it, which is read, too.
-const LAYOUT_BEFORE: u8 = 1;
+const LAYOUT: u8 = 3;
+/// Those before it, which are read, too.
+const LAYOUT_SECOND: u8 = 2;
+const LAYOUT_FIRST: u8 = 1;
 /// What an entry takes beside its texts and its vector: its other rows, about.
 const ENTRY_OVERHEAD_BYTES: u64 = 256;
 
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub score: Score,
     pub classes: Classes,
     pub counts: CacheCounts,
+    /// Answers that were held back for a later verdict, and have none.
+    pub offered: u64,
 }
 
 /// Where the vectors of prompts come from. Settled by the first of them.
@@ -57,6 +60,18 @@ pub(crate) struct Stored {
     pub created_ms: u64,
     /// As `max_bytes` counts it.
     pub bytes: u64,
+    pub cost: CacheCost,
+    /// Of an answer that is not shared: the scope in which it may be, and whose it is.
+    pub private: Option<Private>,
+}
+
+/// Whose an answer is, as long as it is given to nobody else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Private {
+    /// The scope of all users together.
+    pub scope: Hash,
+    /// Of the user's name, within that scope.
+    pub user: Hash,
 }
 
 /// A record that an answer was made from, as it was then.
@@ -75,13 +90,17 @@ pub(crate) struct Decision {
     pub entry: u64,
     pub prompt: String,
     pub scope: Hash,
-    /// Absent in rows of the layout before this one, whose features were others.
+    /// Absent in rows of the first layout, whose features were others.
     pub features: Option<Features>,
     pub risk: f64,
     pub class: u64,
     pub outcome: Decided,
     pub verdict: Option<bool>,
     pub at_ms: u64,
+    /// What giving it avoids.
+    pub cost: CacheCost,
+    /// Why it was not given; absent for one that was, and in rows of earlier layouts.
+    pub why: Option<MissReason>,
 }
 
 /// What became of it.
@@ -93,6 +112,8 @@ pub(crate) enum Decided {
     Candidate { odds: Odds },
     /// The cache only watches. It was chosen to be judged with these odds.
     Shadow { odds: Odds },
+    /// It was held back for whoever judges later. Once it is judged right, the next who asks the same gets it.
+    Offered,
 }
 
 impl Stored {
@@ -134,6 +155,11 @@ impl Codes<'_> {
         self.codes.iter().map(|code| f32::from(*code as i8)).collect()
     }
 
+    /// The components as they are stored.
+    pub fn bytes(&self) -> Vec<i8> {
+        self.codes.iter().map(|code| *code as i8).collect()
+    }
+
     /// The cosine with a vector of length 1; `None` for one of another dimension.
     pub fn cosine(&self, unit: &[f32]) -> Option<f32> {
         if unit.len() != self.codes.len() {
@@ -165,30 +191,41 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
 
 pub(crate) fn decode<T: Row>(bytes: &[u8]) -> Result<T> {
     match bytes.first() {
-        Some(&LAYOUT_BEFORE) => row::decode::<T::Before>(bytes, LAYOUT_BEFORE, "a cache").map(Into::into),
+        Some(&LAYOUT_FIRST) => row::decode::<T::First>(bytes, LAYOUT_FIRST, "a cache").map(Into::into),
+        Some(&LAYOUT_SECOND) => row::decode::<T::Second>(bytes, LAYOUT_SECOND, "a cache").map(Into::into),
         _ => row::decode(bytes, LAYOUT, "a cache"),
     }
 }
 
-/// What a row may say, with what it said in the layout before this one.
+/// What a row may say, with what it said in the layouts before this one.
 pub(crate) trait Row: DeserializeOwned {
-    type Before: DeserializeOwned + Into<Self>;
+    type First: DeserializeOwned + Into<Self>;
+    type Second: DeserializeOwned + Into<Self>;
 }
 
 impl Row for u64 {
-    type Before = Self;
+    type First = Self;
+    type Second = Self;
+}
+
+impl Row for Hash {
+    type First = Self;
+    type Second = Self;
 }
 
 impl Row for Stored {
-    type Before = Self;
+    type First = SecondStored;
+    type Second = SecondStored;
 }
 
 impl Row for State {
-    type Before = FirstState;
+    type First = FirstState;
+    type Second = SecondState;
 }
 
 impl Row for Decision {
-    type Before = FirstDecision;
+    type First = FirstDecision;
+    type Second = SecondDecision;
 }
 
 #[cfg(test)]
@@ -215,7 +252,7 @@ mod tests {
     fn rows_come_back_and_foreign_bytes_are_refused() {
         let state = State { next_entry: 7, vectors: Some(Vectors::Given(3)), ..State::default() };
         assert_eq!(decode::<State>(&encode(&state).unwrap()).unwrap(), state);
-        for bytes in [&b""[..], &[1, 9], &[2, 9], &[3, 0, 0]] {
+        for bytes in [&b""[..], &[1, 9], &[2, 9], &[3, 9], &[4, 0, 0]] {
             assert!(decode::<State>(bytes).is_err());
         }
     }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::cache::{
-    self, AskCache, Cache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheSettings,
-    CacheStats, StoreAnswer, StoredAnswer, Verdict,
+    self, AnswersPage, ImportAnswers, ListAnswers, Reembed, Reembedded, AskCache, Cache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease,
+    CacheSettings, CacheStats, EndLease, LeaseAnswer, StoreAnswer, StoredAnswer, Verdict,
 };
 use crate::call::Outcome;
 use crate::database::Database;
@@ -52,6 +52,29 @@ impl Op for Verdict {
 
     fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
         Ok(outcome.value != 0)
+    }
+}
+
+/// Asked again, it gives the same owner the same lease.
+impl Op for LeaseAnswer {
+    type On = on::Cached;
+    type Answer = CacheLease;
+    const NAME: &'static str = "caches.lease";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<CacheLease> {
+        Cache::of(view.keyspace()?)?.lease(&self)
+    }
+}
+
+impl Op for EndLease {
+    type On = on::Cached;
+    type Answer = bool;
+    const NAME: &'static str = "caches.release";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        Cache::of(view.keyspace()?)?.end_lease(&self)
     }
 }
 
@@ -114,6 +137,45 @@ impl Op for Explain {
             Keys::Live(keyspace) => Cache::of(keyspace)?.explain(&self.0),
             Keys::At(rows) => cache::explain(rows, &self.0, self.0.vector.as_deref()),
         }
+    }
+}
+
+impl Op for ListAnswers {
+    type On = on::Cached;
+    type Answer = AnswersPage;
+    const NAME: &'static str = "caches.answers";
+
+    fn run(self, view: &View<'_>) -> Result<AnswersPage> {
+        view.at_once(|rows| cache::list(rows, &self))
+    }
+}
+
+/// Asked again, it keeps the same answers again.
+impl Op for ImportAnswers {
+    type On = on::Cached;
+    type Answer = u64;
+    const NAME: &'static str = "caches.import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Cache::of(view.keyspace()?)?.import(&self)
+    }
+
+    fn again(self, _: &Database, outcome: Outcome) -> Result<u64> {
+        Ok(outcome.inserted)
+    }
+}
+
+/// Asked again, it does the rest; vectors that are there stay.
+impl Op for Reembed {
+    type On = on::Cached;
+    type Answer = Reembedded;
+    const NAME: &'static str = "caches.reembed";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<Reembedded> {
+        Cache::of(view.keyspace()?)?.reembed(&self)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bitfield;
 mod bits;
+mod caches;
 mod clients;
 mod common_part;
 mod config;
@@ -38,6 +39,7 @@ mod sorted_sets;
 mod strings;
 mod table;
 mod table_aggregates;
+mod table_caches;
 mod table_strings;
 
 use std::collections::HashMap;

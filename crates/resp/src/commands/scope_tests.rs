@@ -159,6 +159,16 @@ const ASKED: &[(&str, &[&str])] = &[
     ("keyspaces.drop", &["FLUSHDB"]),
     ("records.upsert", &["VADD", "VSETATTR"]),
     ("records.delete", &["VREM"]),
+    ("caches.configure", &["NH.CACHE.CREATE"]),
+    ("caches.lookup", &["NH.CACHE.LOOKUP"]),
+    ("caches.store", &["NH.CACHE.STORE"]),
+    ("caches.lease", &["NH.CACHE.LEASE"]),
+    ("caches.release", &["NH.CACHE.RELEASE"]),
+    ("caches.report", &["NH.CACHE.REPORT"]),
+    ("caches.invalidate", &["NH.CACHE.INVALIDATE"]),
+    ("caches.stats", &["NH.CACHE.STATS"]),
+    ("caches.explain", &["NH.CACHE.EXPLAIN"]),
+    ("caches.audits", &["NH.CACHE.AUDITS"]),
 ];
 
 #[test]

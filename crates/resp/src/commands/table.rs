@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use nuthatch_dialect::operations::{self, Operation};
 
 use crate::commands::table_aggregates::AGGREGATES;
+use crate::commands::table_caches::CACHES;
 use crate::commands::table_strings::STRINGS;
 use crate::commands::{
     Run, Scope, Spec, Timeout, clients, config, connections, describe, expiry, flush, info, keys, multi, random_key,
@@ -21,7 +22,8 @@ pub(super) const EVERY_KEY: Keys = (1, -1, 1);
 
 /// Every command. The arity counts the name; a negative one is the least.
 pub(crate) static TABLE: LazyLock<Vec<Spec>> = LazyLock::new(|| {
-    FIXED.iter().chain(STRINGS).chain(AGGREGATES).copied().chain(operations::RECORDS.iter().map(Spec::named)).collect()
+    let fixed = FIXED.iter().chain(STRINGS).chain(AGGREGATES).chain(CACHES).copied();
+    fixed.chain(operations::RECORDS.iter().map(Spec::named)).collect()
 });
 
 /// Those that are spelt out here; the others are reads of records that every face answers by their names.
@@ -506,7 +508,7 @@ impl Spec {
     }
 
     /// Refused inside MULTI: queued commands run as the user who queued them.
-    const fn outside_multi(mut self) -> Self {
+    pub(super) const fn outside_multi(mut self) -> Self {
         self.is_outside_multi = true;
         self
     }

@@ -1,12 +1,15 @@
 //! Caches: making, listing and dropping them, storing answers and looking them up.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_dialect::caches::{
-    self, CacheAudits, CacheChanges, CacheExplained, CacheInvalidate, CacheInvalidated, CacheLookup, CachePending,
-    CacheQuestion, CacheReported, CacheSettings, CacheStats, CacheStore, CacheStored, CacheVerdict,
+    self, CacheAudits, CacheChanges, CacheExplained, CacheImport, CacheImported, CacheInvalidate, CacheInvalidated,
+    CacheLeaseEnd, CacheLeaseEnded, CacheLeaseState, CacheLeaseWanted, CacheList, CacheLookup, CachePage, CachePending,
+    CacheQuestion, CacheReembed, CacheReembedded, CacheReported, CacheSettings, CacheStats, CacheStore, CacheStored,
+    CacheVerdict,
 };
 use nuthatch_link::{Error, What};
 use serde::Serialize;
@@ -29,13 +32,22 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(create, remove))
         .routes(routes!(lookup))
         .routes(routes!(store))
+        .routes(routes!(lease))
+        .routes(routes!(release))
         .routes(routes!(report))
         .routes(routes!(invalidate))
         .routes(routes!(configure))
         .routes(routes!(stats))
         .routes(routes!(explain))
         .routes(routes!(audits))
+        .routes(routes!(answers))
+        .routes(routes!(import))
+        .routes(routes!(reembed))
 }
+
+/// The first pause between two looks for a lease, and the longest. No thread waits meanwhile.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 #[derive(Serialize, ToSchema)]
 struct Caches {
@@ -125,6 +137,44 @@ async fn store(
     asked(caller, name, "store", value, Some(held)).await
 }
 
+/// Says whose it is to compute a missing answer: one caller gets the lease, and the others wait for its answer. An answer that is
+/// stored ends the lease, as its time does.
+#[utoipa::path(post, path = "/v1/caches/{cache}/lease", tag = "caches", security(("key" = ["read", "write"])),
+    params(("cache" = String, Path)), request_body = CacheLeaseWanted,
+    responses((status = 200, description = "Whose it is, or the answer", body = CacheLeaseState)))]
+async fn lease(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Value>,
+) -> Result<Response, Problem> {
+    let caller = caller.allowed(Scope::Write)?;
+    let wanted: CacheLeaseWanted = caches::asked("lease", value)?;
+    let until = Instant::now() + Duration::from_millis(wanted.wait_ms()?);
+    let mut pause = PAUSE_MIN;
+    loop {
+        let (name, wanted) = (name.clone(), wanted.clone());
+        let state = caller.run(move |database| wanted.ask(&database.existing_cache(&name)?, 0)).await?;
+        let left = until.saturating_duration_since(Instant::now());
+        if !state.is_held() || left.is_zero() {
+            return Ok(reply::json(&state));
+        }
+        tokio::time::sleep(pause.min(left)).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Gives a lease back without an answer: the next who waits gets it.
+#[utoipa::path(post, path = "/v1/caches/{cache}/release", tag = "caches", security(("key" = ["read", "write"])),
+    params(("cache" = String, Path)), request_body = CacheLeaseEnd,
+    responses((status = 200, description = "Whether the caller had it", body = CacheLeaseEnded)))]
+async fn release(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller.allowed(Scope::Write)?, name, "release", value, Some(held)).await
+}
+
 /// Takes a verdict on an answer. The same one again changes nothing.
 #[utoipa::path(post, path = "/v1/caches/{cache}/report", tag = "caches", security(("key" = ["write"])),
     params(("cache" = String, Path)), request_body = CacheVerdict,
@@ -191,4 +241,40 @@ async fn audits(
     Json { value, held }: Json<Value>,
 ) -> Result<Response, Problem> {
     asked(caller, name, "audits", value, Some(held)).await
+}
+
+/// Lists answers with everything that is kept of them.
+#[utoipa::path(post, path = "/v1/caches/{cache}/answers", tag = "caches", security(("key" = ["read"])),
+    params(("cache" = String, Path)), request_body = CacheList,
+    responses((status = 200, description = "A page of answers, by their numbers", body = CachePage)))]
+async fn answers(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller, name, "answers", value, Some(held)).await
+}
+
+/// Keeps answers as another cache had them. Those of the same prompt and scope are replaced.
+#[utoipa::path(post, path = "/v1/caches/{cache}/import", tag = "caches", security(("key" = ["write"])),
+    params(("cache" = String, Path)), request_body = CacheImport,
+    responses((status = 200, description = "How many were kept: those that have expired are left out", body = CacheImported)))]
+async fn import(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller, name, "import", value, Some(held)).await
+}
+
+/// Gives answers other vectors: those in the body, or those of the installed model, some answers at a time.
+#[utoipa::path(post, path = "/v1/caches/{cache}/reembed", tag = "caches", security(("key" = ["write"])),
+    params(("cache" = String, Path)), request_body = CacheReembed,
+    responses((status = 200, description = "How far it is", body = CacheReembedded)))]
+async fn reembed(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    asked(caller, name, "reembed", value, Some(held)).await
 }

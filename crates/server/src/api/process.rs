@@ -15,7 +15,7 @@ use crate::api::{openapi, reply};
 use crate::caller::Operating;
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::telemetry::{register_redis, registry_of};
+use crate::telemetry::{cache_stats, register_caches, register_redis, registry_of};
 
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -54,8 +54,9 @@ async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> 
 #[utoipa::path(get, path = "/metrics", tag = "process", security(("key" = ["admin"])),
     responses((status = 200, description = "The metrics, in the OpenMetrics text format", body = String, content_type = "application/openmetrics-text")))]
 async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
-    let stats = caller.run(|database| database.stats()).await?;
+    let (stats, caches) = caller.run(|database| Ok((database.stats()?, cache_stats(database)?))).await?;
     let mut more = registry_of(&stats);
+    register_caches(&mut more, &caches);
     register_redis(&mut more, &caller.shared.redis);
     let text = caller.shared.metrics.encode(&more);
     Ok(with_type(text.into(), OPEN_METRICS))

@@ -1,10 +1,12 @@
 //! What an operator sees: the log, and the figures at `/metrics`.
 
+mod caches;
 mod engine;
 mod logs;
 mod metrics;
 mod redis;
 
+pub use caches::{cache_stats, register_caches};
 pub use engine::registry_of;
 pub use logs::start_logging;
 pub use metrics::Metrics;

@@ -6,7 +6,7 @@ from .caller import address
 from .reads import Named
 
 #: Calls that change nothing.
-_READS = ("explain", "audits")
+_READS = ("explain", "audits", "answers")
 
 
 class Cache(Named):

@@ -3,6 +3,10 @@
 //! **Useful for** every face that speaks JSON: a call by its name has its question and its answer here.
 //! **Not for** making, listing and dropping caches.
 
+mod lease;
+mod money;
+mod transfer;
+
 use std::collections::BTreeMap;
 
 use nuthatch_engine::{Error, ErrorKind, Result};
@@ -12,6 +16,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+
+pub use lease::{CacheLeaseEnd, CacheLeaseEnded, CacheLeaseState, CacheLeaseWanted};
+pub use money::{CacheMoney, CachePrice, CacheSavings, CacheWrong};
+pub use transfer::{
+    CacheImport, CacheImported, CacheKept, CacheList, CachePage, CacheReembed, CacheReembedded, CacheVectorSource,
+};
 
 /// Answers that wait for a verdict, of one call.
 const AUDITS_DEFAULT: usize = 100;
@@ -31,6 +41,12 @@ pub struct CacheQuestion {
     /// The caller judges: it also gets answers that may not be given yet, and reports whether they are right.
     #[serde(default)]
     judged: bool,
+    /// Who asks, if the cache shares answers after several users have them.
+    user: Option<String>,
+    /// What an answer would cost now. Default: what it cost when it was stored.
+    avoids: Option<CachePrice>,
+    /// What the vector has cost, in US dollars. Storing the answer does not count it again.
+    spent: Option<f64>,
 }
 
 /// A record that an answer was made from.
@@ -63,6 +79,13 @@ pub struct CacheStore {
     tags: Vec<String>,
     /// How long it may be given, in seconds; 0: for ever; default: as the cache says.
     ttl: Option<f64>,
+    /// Whose answer it is, if the cache shares answers after several users have them.
+    user: Option<String>,
+    /// In such a cache: all may get it at once.
+    #[serde(default)]
+    shared: bool,
+    /// What it has cost.
+    cost: Option<CachePrice>,
 }
 
 /// An answer out of the cache.
@@ -90,6 +113,8 @@ pub struct CacheFound {
     /// The records that it was made from.
     sources: Vec<CacheSource>,
     tags: Vec<String>,
+    /// What giving it avoids.
+    saved: CachePrice,
 }
 
 /// What a lookup found.
@@ -116,6 +141,8 @@ pub struct CacheStored {
     replaced: bool,
     /// Answers that had to make room.
     evicted: u64,
+    /// It is given to its user only, until more have it.
+    private: bool,
 }
 
 /// A verdict on an answer.
@@ -130,6 +157,8 @@ pub struct CacheVerdict {
     /// Whether the caller's user got the answer.
     #[serde(default = "yes")]
     served: bool,
+    /// What the verdict has cost, in US dollars.
+    spent: Option<f64>,
 }
 
 /// What a verdict did.
@@ -181,6 +210,13 @@ pub struct CacheChanges {
     max_bytes: Option<u64>,
     /// The parts that every scope must have. Only of a cache without answers.
     scope: Option<Vec<String>>,
+    /// Wrong answers by meaning that are allowed beside the budget; 1 or more.
+    allowance: Option<f64>,
+    /// An answer is its user's own until so many users have it; 0: it is shared at once. Only of a cache without answers.
+    share_after: Option<u64>,
+    /// agreed: they stored the same answer; asked: they stored any answer for a prompt of the same form.
+    #[schema(value_type = Option<String>)]
+    share_when: Option<core::ShareWhen>,
 }
 
 /// The settings of a cache.
@@ -196,6 +232,10 @@ pub struct CacheSettings {
     max_entries: u64,
     max_bytes: u64,
     scope: Vec<String>,
+    allowance: f64,
+    share_after: u64,
+    #[schema(value_type = String)]
+    share_when: core::ShareWhen,
 }
 
 /// What a cache holds and has done.
@@ -206,6 +246,7 @@ pub struct CacheStats {
     bytes: u64,
     counts: CacheCounts,
     ledger: CacheLedger,
+    savings: CacheSavings,
 }
 
 /// What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's.
@@ -220,6 +261,10 @@ pub struct CacheCounts {
     /// Answers given by meaning.
     semantic: u64,
     misses: u64,
+    /// Of these, those that waited for an answer that somebody else computed.
+    awaited: u64,
+    /// Misses by their reason.
+    missed: CacheMissed,
     /// What a cache in shadow would have given, before the ledger had its say.
     shadow_hits: u64,
     stored: u64,
@@ -230,6 +275,17 @@ pub struct CacheCounts {
     invalidated: u64,
     reported_right: u64,
     reported_wrong: u64,
+}
+
+/// Misses by their reason.
+#[derive(Serialize, ToSchema)]
+pub struct CacheMissed {
+    absent: u64,
+    shadow: u64,
+    vetoed: u64,
+    risky: u64,
+    unproven: u64,
+    stale: u64,
 }
 
 /// What the promise stands on.
@@ -251,6 +307,8 @@ pub struct CacheLedger {
     audit_probability: Option<f64>,
     /// Verdicts that the risk was learned from; 0: its weights are those fitted on public sets.
     verdicts: u64,
+    /// The share of answers by meaning that are wrong, estimated from verdicts; null before the first answer.
+    wrong: Option<CacheWrong>,
 }
 
 /// A stored prompt near to what was asked.
@@ -320,7 +378,8 @@ pub struct CachePending {
     waiting: Vec<CacheWaiting>,
 }
 
-/// Asks a cache by the name of a call: lookup, store, report, invalidate, configure, stats, explain, audits.
+/// Asks a cache by the name of a call: lookup, store, lease, release, report, invalidate, configure, stats, explain, audits, answers,
+/// import, reembed.
 ///
 /// # Errors
 /// `NotFound` for another name; `Invalid` with the place of what is wrong in the question; those of the call.
@@ -328,9 +387,17 @@ pub fn ask(cache: &core::Cache, call: &str, question: Value) -> Result<Value> {
     match call {
         "lookup" => answered(lookup(cache, asked(call, question)?)?),
         "store" => answered(store(cache, asked(call, question)?)?),
+        "lease" => {
+            let wanted: CacheLeaseWanted = asked(call, question)?;
+            let wait_ms = wanted.wait_ms()?;
+            answered(wanted.ask(cache, wait_ms)?)
+        }
+        "release" => answered(asked::<CacheLeaseEnd>(call, question)?.ask(cache)?),
         "report" => {
-            let CacheVerdict { hit, entry, wrong, served } = asked(call, question)?;
-            answered(CacheReported { new: cache.report(core::Verdict { hit, entry, wrong, served })? })
+            let CacheVerdict { hit, entry, wrong, served, spent } = asked(call, question)?;
+            let spent_nano_usd = spent.map_or(Ok(0), |spent| nano_usd("spent", spent))?;
+            let new = cache.report(core::Verdict { hit, entry, wrong, served, spent_nano_usd })?;
+            answered(CacheReported { new })
         }
         "invalidate" => {
             let which = asked::<CacheInvalidate>(call, question)?.which()?;
@@ -346,11 +413,12 @@ pub fn ask(cache: &core::Cache, call: &str, question: Value) -> Result<Value> {
                 settings: settings.into(),
                 entries,
                 bytes,
+                savings: CacheSavings::of(&counts),
                 counts: counts.into(),
                 ledger: ledger.into(),
             })
         }
-        "explain" => answered(explained(cache.explain(&asked::<CacheQuestion>(call, question)?.into())?)),
+        "explain" => answered(explained(cache.explain(&asked::<CacheQuestion>(call, question)?.into_engine()?)?)),
         "audits" => {
             let limit = asked::<CacheAudits>(call, question)?.limit.unwrap_or(AUDITS_DEFAULT);
             if !(1..=AUDITS_MAX).contains(&limit) {
@@ -359,11 +427,18 @@ pub fn ask(cache: &core::Cache, call: &str, question: Value) -> Result<Value> {
             let waiting = cache.audits(limit)?.into_iter().map(waiting).collect::<Result<_>>()?;
             answered(CachePending { waiting })
         }
+        "answers" => answered(asked::<CacheList>(call, question)?.ask(cache)?),
+        "import" => answered(asked::<CacheImport>(call, question)?.ask(cache)?),
+        "reembed" => answered(asked::<CacheReembed>(call, question)?.ask(cache)?),
         _ => Err(Error::new(ErrorKind::NotFound, format!("no call {call:?} of caches"))),
     }
 }
 
-fn asked<T: DeserializeOwned>(call: &str, question: Value) -> Result<T> {
+/// The question of a call.
+///
+/// # Errors
+/// `Invalid` with the place of what is wrong.
+pub fn asked<T: DeserializeOwned>(call: &str, question: Value) -> Result<T> {
     serde_path_to_error::deserialize(question).map_err(|error| {
         let place = if error.path().iter().len() == 0 { String::new() } else { format!("{}: ", error.path()) };
         Error::invalid(format!("{call}: {place}{}", error.inner()))
@@ -375,7 +450,7 @@ fn answered(answer: impl Serialize) -> Result<Value> {
 }
 
 fn lookup(cache: &core::Cache, question: CacheQuestion) -> Result<CacheLookup> {
-    let core::CacheAnswer { hit, miss, candidate } = cache.lookup(&question.into())?;
+    let core::CacheAnswer { hit, miss, candidate } = cache.lookup(&question.into_engine()?)?;
     let (miss, veto) = match miss {
         None => (None, None),
         Some(MissReason::Vetoed(veto)) => (Some("vetoed"), Some(veto.name())),
@@ -390,7 +465,7 @@ fn lookup(cache: &core::Cache, question: CacheQuestion) -> Result<CacheLookup> {
 }
 
 fn store(cache: &core::Cache, answer: CacheStore) -> Result<CacheStored> {
-    let CacheStore { prompt, scope, vector, response, sources, tags, ttl } = answer;
+    let CacheStore { prompt, scope, vector, response, sources, tags, ttl, user, shared, cost } = answer;
     let answer = StoreAnswer {
         prompt,
         scope,
@@ -399,21 +474,38 @@ fn store(cache: &core::Cache, answer: CacheStore) -> Result<CacheStored> {
         sources: sources.into_iter().map(SourceRef::from).collect(),
         tags,
         ttl_ms: ttl.map(|ttl| milliseconds("ttl", ttl)).transpose()?,
+        user,
+        shared,
+        cost: cost.unwrap_or_default().into_engine("cost")?,
     };
     Ok(match cache.store(answer)? {
         Some(stored) => {
-            let core::StoredAnswer { entry, replaced, evicted } = stored;
-            CacheStored { stored: true, entry: Some(entry), replaced, evicted }
+            let core::StoredAnswer { entry, replaced, evicted, private } = stored;
+            CacheStored { stored: true, entry: Some(entry), replaced, evicted, private }
         }
-        None => CacheStored { stored: false, entry: None, replaced: false, evicted: 0 },
+        None => CacheStored { stored: false, entry: None, replaced: false, evicted: 0, private: false },
     })
 }
 
-fn found(hit: core::CacheHit) -> Result<CacheFound> {
-    let core::CacheHit { tier, entry, hit, prompt, response, similarity, risk, age_ms, audit, sources, tags } = hit;
+fn found(found: core::CacheHit) -> Result<CacheFound> {
+    let core::CacheHit { tier, entry, hit, prompt, response, similarity, risk, age_ms, audit, .. } = found;
+    let core::CacheHit { sources, tags, cost, .. } = found;
     let sources = sources.into_iter().map(CacheSource::from).collect();
     let (response, age) = (json(&response)?, age_ms as f64 / 1_000.0);
-    Ok(CacheFound { tier, entry, hit, prompt, response, similarity, risk, age, audit, sources, tags })
+    Ok(CacheFound {
+        tier,
+        entry,
+        hit,
+        prompt,
+        response,
+        similarity,
+        risk,
+        age,
+        audit,
+        sources,
+        tags,
+        saved: cost.into(),
+    })
 }
 
 fn waiting(audit: core::CacheAudit) -> Result<CacheWaiting> {
@@ -442,6 +534,14 @@ fn milliseconds(name: &str, seconds: f64) -> Result<u64> {
         true if seconds == 0.0 => Ok(0),
         true => Ok((seconds * 1_000.0).round().max(1.0) as u64),
         false => Err(Error::invalid(format!("{name} is a number of seconds from 0 up, not {seconds}"))),
+    }
+}
+
+/// Billionths of a dollar, of which a sum is exact.
+fn nano_usd(name: &str, usd: f64) -> Result<u64> {
+    match (0.0..=1e9).contains(&usd) {
+        true => Ok((usd * 1e9).round() as u64),
+        false => Err(Error::invalid(format!("{name} is an amount of US dollars from 0 up, not {usd}"))),
     }
 }
 
@@ -475,15 +575,30 @@ impl CacheInvalidate {
 
 impl CacheChanges {
     fn into_engine(self) -> Result<CacheChange> {
-        let Self { mode, budget, failure, ttl, max_entries, max_bytes, scope } = self;
+        let Self { mode, budget, failure, ttl, max_entries, max_bytes, scope, allowance, share_after, share_when } =
+            self;
         let ttl_ms = ttl.map(|ttl| milliseconds("ttl", ttl)).transpose()?;
-        Ok(CacheChange { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope })
+        Ok(CacheChange {
+            mode,
+            budget,
+            failure,
+            ttl_ms,
+            max_entries,
+            max_bytes,
+            scope,
+            allowance,
+            share_after,
+            share_when,
+        })
     }
 }
 
-impl From<CacheQuestion> for AskCache {
-    fn from(CacheQuestion { prompt, scope, vector, judged }: CacheQuestion) -> Self {
-        Self { prompt, scope, vector, judged }
+impl CacheQuestion {
+    fn into_engine(self) -> Result<AskCache> {
+        let Self { prompt, scope, vector, judged, user, avoids, spent } = self;
+        let avoids = avoids.map(|price| price.into_engine("avoids")).transpose()?;
+        let spent_nano_usd = spent.map_or(Ok(0), |spent| nano_usd("spent", spent))?;
+        Ok(AskCache { prompt, scope, vector, judged, user, avoids, spent_nano_usd })
     }
 }
 
@@ -501,8 +616,10 @@ impl From<SourceRef> for CacheSource {
 
 impl From<core::CacheSettings> for CacheSettings {
     fn from(settings: core::CacheSettings) -> Self {
-        let core::CacheSettings { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope } = settings;
-        Self { mode, budget, failure, ttl: ttl_ms as f64 / 1_000.0, max_entries, max_bytes, scope }
+        let core::CacheSettings { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope, .. } = settings;
+        let core::CacheSettings { allowance, share_after, share_when, .. } = settings;
+        let ttl = ttl_ms as f64 / 1_000.0;
+        Self { mode, budget, failure, ttl, max_entries, max_bytes, scope, allowance, share_after, share_when }
     }
 }
 
@@ -514,6 +631,15 @@ impl From<core::CacheCounts> for CacheCounts {
             alias: counts.alias,
             semantic: counts.semantic,
             misses: counts.misses,
+            awaited: counts.awaited,
+            missed: CacheMissed {
+                absent: counts.missed_absent,
+                shadow: counts.missed_shadow,
+                vetoed: counts.missed_vetoed,
+                risky: counts.missed_risky,
+                unproven: counts.missed_unproven,
+                stale: counts.missed_stale,
+            },
             shadow_hits: counts.shadow_hits,
             stored: counts.stored,
             evicted: counts.evicted,
@@ -537,6 +663,7 @@ impl From<core::CacheLedger> for CacheLedger {
             allowed: ledger.allowed,
             audit_probability: ledger.audit_probability,
             verdicts: ledger.verdicts,
+            wrong: ledger.wrong.map(CacheWrong::from),
         }
     }
 }
