@@ -3,6 +3,7 @@
 mod engine;
 mod logs;
 mod metrics;
+mod proxy;
 mod redis;
 
 pub use engine::registry_of;
