@@ -144,7 +144,7 @@ async fn cached(proxy: &Arc<Proxy>, api: Api, mut parts: Parts, body: Body) -> R
 
 /// Why no cache is asked.
 enum Refused {
-    Bypass(Bypass, Control),
+    Bypass(Bypass, Box<Control>),
     Problem(Problem),
 }
 
@@ -166,7 +166,7 @@ fn begun(proxy: &Proxy, api: Api, parts: &Parts, known: &identity::Known, bytes:
             }
         }
     };
-    Err(Refused::Bypass(bypass, control))
+    Err(Refused::Bypass(bypass, Box::new(control)))
 }
 
 /// A request that a cache may answer, on its way.

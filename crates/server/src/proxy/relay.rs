@@ -105,7 +105,7 @@ pub fn heard(
     let coming = Coming::new(body, decoder, keeper.proxy.config.timeout);
     let recorder = Recorder::new(keeper.exchange.api, STREAM_BYTES_MAX);
     let held = keeper.proxy.shared.admission.hold();
-    let hearing = Hearing { coming, recorder, keeper, lead, held, is_kept: false, _place: place };
+    let hearing = Hearing { coming, recorder, keeper, lead, held, _place: place };
     Response::from_parts(parts, Body::from_stream(stream::unfold(hearing, Hearing::next)))
 }
 
@@ -117,7 +117,6 @@ struct Hearing {
     /// Of whoever waits for the same answer.
     lead: Option<Lead>,
     held: BodyReservation,
-    is_kept: bool,
     _place: Place,
 }
 
@@ -126,32 +125,41 @@ impl Hearing {
         let bytes = match self.coming.next().await {
             Some(Ok(bytes)) => bytes,
             broken => {
-                if !self.is_kept {
-                    let api = self.keeper.exchange.api.name();
-                    self.keeper.proxy.shared.metrics.proxy.kept(api, "cut off");
+                if !self.recorder.is_over() {
+                    self.count("cut off");
                 }
                 return broken.map(|broken| (broken, self));
             }
         };
         if !self.recorder.is_over() {
-            if self.held.grow(bytes.len() as u64).is_err() {
-                // Others need the memory more than the cache needs this answer.
-                self.recorder.give_up();
-            } else if let Some(answer) = self.recorder.hear(&bytes) {
-                // Before its end leaves, so that whoever has read the end finds the answer.
+            self.hear(&bytes).await;
+        }
+        Some((Ok(bytes), self))
+    }
+
+    /// Listens to the next bytes, and keeps the answer that is whole with them: before its end leaves, so that who has read the end
+    /// finds the answer.
+    async fn hear(&mut self, bytes: &[u8]) {
+        if self.held.grow(bytes.len() as u64).is_err() {
+            // Others need the memory more than the cache needs this answer.
+            self.recorder.give_up();
+        }
+        match self.recorder.hear(bytes) {
+            Some(answer) => {
                 if self.keeper.keep(answer).await == "yes"
                     && let Some(lead) = &self.lead
                 {
                     lead.stored();
                 }
-                self.is_kept = true;
             }
-            if self.recorder.is_over() {
-                self.is_kept = true;
-                self.held.clear();
-                self.lead = None;
-            }
+            None if self.recorder.is_over() => self.count("unreadable"),
+            None => return,
         }
-        Some((Ok(bytes), self))
+        self.held.clear();
+        self.lead = None;
+    }
+
+    fn count(&self, result: &'static str) {
+        self.keeper.proxy.shared.metrics.proxy.kept(self.keeper.exchange.api.name(), result);
     }
 }
