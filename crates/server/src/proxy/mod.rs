@@ -253,7 +253,8 @@ impl Asking<'_> {
     fn given(&self, given: Box<exchange::Given>, collapsed: bool) -> Response {
         let (proxy, exchange) = (self.proxy, &self.exchange);
         let model = given.answer.body.get("model").and_then(serde_json::Value::as_str).unwrap_or_default();
-        let usd = proxy.config.prices.usd(model, given.tokens);
+        // A stream whose client did not ask for its usage has none.
+        let usd = proxy.config.prices.usd(model, given.tokens).filter(|_| given.tokens != [0; 3]);
         proxy.shared.metrics.proxy.saved(exchange.api.name(), given.tokens, usd);
         let is_stream = exchange.wants_stream();
         let body = match is_stream {

@@ -72,7 +72,9 @@ function fateOf(headers, elapsed) {
 }
 
 async function ask(question) {
-  const request = { model, messages: [{ role: "user", content: question }], stream: true };
+  const messages = [{ role: "user", content: question }];
+  // Without usage, nobody knows what an answer saves.
+  const request = { model, messages, stream: true, stream_options: { include_usage: true } };
   verdict = null;
   byId("verdict").hidden = true;
   // Before it is asked: afterwards, the question itself is stored.
