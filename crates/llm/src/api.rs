@@ -125,9 +125,7 @@ impl Api {
             _ => serde_json::json!({ "error": { "message": message, "type": kind, "param": null, "code": null } }),
         }
     }
-}
 
-impl Api {
     /// The inputs of a request for embeddings.
     ///
     /// # Errors

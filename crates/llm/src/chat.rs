@@ -132,7 +132,8 @@ pub fn wants_json(format: &Value) -> bool {
 }
 
 pub fn can_give(request: &Fields, answer: &Fields) -> bool {
-    !(is_truthy(of(request, "stream")) && wants_usage(request)) || !of(answer, "usage").is_null()
+    let is_wanted = is_truthy(of(request, "stream")) && wants_usage(request);
+    !is_wanted || !of(answer, "usage").is_null()
 }
 
 fn wants_usage(request: &Fields) -> bool {
