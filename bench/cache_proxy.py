@@ -21,8 +21,8 @@ import faces
 from fake_models import provider
 
 
-def timed(address: str, bodies: list[bytes]) -> list[float]:
-    """Milliseconds until each answer was read."""
+def timed(address: str, bodies: list[bytes], fate: str | None = None) -> list[float]:
+    """Milliseconds until each answer was read; ``fate``: what the proxy says became of each."""
     connection = http.client.HTTPConnection(address)
     found = []
     for body in bodies:
@@ -31,7 +31,7 @@ def timed(address: str, bodies: list[bytes]) -> list[float]:
         answer = connection.getresponse()
         answer.read()
         found.append((time.perf_counter() - began) * 1e3)
-        assert answer.status == 200, answer.status
+        assert (answer.status, answer.headers["x-nuthatch-cache"]) == (200, fate)
     connection.close()
     return found
 
@@ -58,10 +58,10 @@ def main() -> None:
                 what = "stream" if stream else "whole"
                 new = [asking(f"Question number {at} {what}?", stream) for at in range(requests)]
                 told(f"{what}, the provider itself", timed(direct, new))
-                told(f"{what}, a miss", timed(through, new))
-                told(f"{what}, a hit", timed(through, new))
-                same = [body.replace(b"Question number", b"question  NUMBER") for body in new]
-                told(f"{what}, a hit by form", timed(through, same))
+                told(f"{what}, a miss", timed(through, new, "MISS"))
+                told(f"{what}, a hit", timed(through, new, "HIT"))
+                same = [body.replace(b"Question number", b"question  number") for body in new]
+                told(f"{what}, a hit by form", timed(through, same, "HIT"))
 
 
 if __name__ == "__main__":
