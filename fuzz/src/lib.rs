@@ -20,6 +20,7 @@ mod folder;
 mod frames;
 mod http;
 mod keys;
+mod llm;
 mod log;
 mod mcp;
 mod model;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     of("schema", "the fields of a collection, as they are stored", payloads::schema),
     of("resp", "Redis' protocol, cut anywhere: the same commands", protocol::start),
     of("snippet", "questions and passages: scan and tail score alike, a snippet lies in its text", snippets::start),
+    of("llm", "streams of models, cut anywhere: the same answer, which can be stored and streamed", llm::start),
     of("config", "configuration files, sizes and times: what was understood is understood again", configuration::start),
     of("columns", "attribute columns with changed bytes: refused, or some answer", columns::damaged),
     of("sealed", "sealed files: refused or equal", blocks::sealed),

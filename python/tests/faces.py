@@ -140,3 +140,21 @@ def empty(address: str) -> None:
             db.drop_cache(name)
         for name in db.tenant_names():
             db.drop_tenant(name)
+
+
+@contextlib.contextmanager
+def proxied(folder: Path, upstream: str, *options: str) -> Iterator[str]:
+    """The caching proxy before a provider; its address."""
+    command = Path(sysconfig.get_path("scripts"), "nuthatch")
+    log = folder.with_name(f"{folder.name}.log")
+    flags = ["--data-dir", str(folder), "--listen", "127.0.0.1:0", "--log-format", "json", "--upstream", upstream]
+    with log.open("wb") as written:
+        process = subprocess.Popen([str(command), "cache", "serve", *flags, *options], stderr=written)
+    try:
+        while '"ready"' not in (said := log.read_text()):
+            assert process.poll() is None, said
+            time.sleep(0.01)
+        yield re.findall(r"caching proxy at ([^\s\"]+)", said)[0]
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0, log.read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import base64
 import contextlib
 import json
 import threading
@@ -48,7 +50,7 @@ def provider() -> Iterator[Provider]:
             if made.status != 200:
                 self._whole({"error": {"message": "no", "type": "x", "code": None}}, made.status)
                 return
-            speak = {"messages": _messages, "responses": _responses}.get(
+            speak = {"messages": _messages, "responses": _responses, "embeddings": _embeddings}.get(
                 self.path.split("?")[0].rpartition("/")[2], _chat
             )
             whole, events = speak(made, body)
@@ -187,3 +189,16 @@ def _responses(made: Provider, body: dict[str, Any]) -> tuple[dict[str, Any], li
         told.append({"type": "response.output_item.done", "output_index": at, "item": item})
     told.append({"type": f"response.{whole['status']}", "response": whole})
     return whole, [_event({**one, "sequence_number": at}, one["type"]) for at, one in enumerate(told)]
+
+
+def _embeddings(made: Provider, body: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    vectors = [array.array("f", [len(text), ord(text[0]), 0.5]) for text in texts]
+
+    def written(vector: array.array[float]) -> Any:
+        is_base64 = body.get("encoding_format") == "base64"
+        return base64.b64encode(vector.tobytes()).decode() if is_base64 else list(vector)
+
+    data = [{"object": "embedding", "index": at, "embedding": written(vector)} for at, vector in enumerate(vectors)]
+    usage = {"prompt_tokens": 3 * len(texts), "total_tokens": 3 * len(texts)}
+    return {"object": "list", "data": data, "model": body["model"], "usage": usage}, []

@@ -28,23 +28,29 @@ pub fn data_dir(config: &Config) -> Result<&Path> {
     config.data_dir.as_deref().ok_or_else(|| Error::invalid("no data folder; name one with --data-dir"))
 }
 
-/// The two listeners do not want the same place.
+/// No two listeners want the same place.
 fn check_addresses(config: &Config) -> Result<()> {
-    let Some(redis) = config.redis else { return Ok(()) };
     let meets = |one: SocketAddr, other: SocketAddr| {
         one.ip() == other.ip() || (one.is_ipv4() == other.is_ipv4() && one.ip().is_unspecified())
     };
-    // Port 0 is another one each time.
-    let is_taken = redis.port() != 0
-        && redis.port() == config.listen.port()
-        && (meets(redis, config.listen) || meets(config.listen, redis));
-    match is_taken {
-        true => Err(Error::invalid(format!(
-            "redis is {redis}, which listen ({}) already uses; give one of them another port",
-            config.listen
-        ))),
-        false => Ok(()),
+    let places = [
+        ("listen", Some(config.listen).filter(|_| config.api)),
+        ("redis", config.redis),
+        ("cache_listen", config.proxy.as_ref().map(|proxy| proxy.listen)),
+    ];
+    let places: Vec<_> = places.into_iter().filter_map(|(name, place)| Some((name, place?))).collect();
+    for (at, (name, place)) in places.iter().enumerate() {
+        for (other, taken) in &places[..at] {
+            // Port 0 is another one each time.
+            let is_same = place.port() != 0 && place.port() == taken.port();
+            if is_same && (meets(*place, *taken) || meets(*taken, *place)) {
+                let why =
+                    format!("{name} is {place}, which {other} ({taken}) already uses; give one of them another port");
+                return Err(Error::invalid(why));
+            }
+        }
     }
+    Ok(())
 }
 
 /// Nobody but this machine can connect, or only holders of a key can ask, and nobody can listen in.

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::listener::Tls;
+use crate::proxy::{self, Proxy};
 use crate::shared::Shared;
 use crate::{listener, redis, router};
 
@@ -36,6 +37,13 @@ impl Faces {
         let routes = router::routes(shared.clone(), &self.health);
         let stop = self.stopped();
         self.running.spawn(listener::serve(listener, tls, routes, shared, stop));
+    }
+
+    /// The caching proxy, until [`stop`](Self::stop).
+    pub fn start_proxy(&mut self, listener: TcpListener, tls: Option<Arc<Tls>>, proxy: Proxy) {
+        let shared = proxy.shared.clone();
+        let stop = self.stopped();
+        self.running.spawn(listener::serve(listener, tls, proxy::routes(proxy), shared, stop));
     }
 
     /// From here on requests are answered.

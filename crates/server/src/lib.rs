@@ -29,6 +29,7 @@ mod messages;
 mod middleware;
 mod parameters;
 mod problem;
+mod proxy;
 mod redis;
 mod router;
 mod server;

@@ -138,6 +138,18 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "unavailable", detail, "send the request again, without pauses")
     }
 
+    /// 502: the server behind this one cannot be asked.
+    pub(crate) fn bad_gateway(detail: impl Into<String>) -> Self {
+        let remedy = "try again later; if it stays so, the server's operator can check `cache_upstream`";
+        Self::new(StatusCode::BAD_GATEWAY, "unavailable", detail, remedy)
+    }
+
+    /// 504: the server behind this one is too slow.
+    pub(crate) fn gateway_timeout(detail: impl Into<String>) -> Self {
+        let remedy = "try again later, or have the server's operator raise `cache_timeout`";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "unavailable", detail, remedy)
+    }
+
     /// The same where the usual remedy would mislead.
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: remedy.into(), ..self }

@@ -18,14 +18,17 @@ use crate::checks;
 use crate::config::Config;
 use crate::faces::Faces;
 use crate::listener::Tls;
+use crate::proxy::Proxy;
 use crate::shared::Shared;
 use crate::signals::{self, Stopping};
 use crate::telemetry::start_logging;
 
 /// A server that listens, and does not answer yet.
 pub struct Server {
-    listener: TcpListener,
+    /// Of the API, where it is served.
+    listener: Option<TcpListener>,
     redis: Option<std::net::TcpListener>,
+    proxy: Option<(TcpListener, Proxy)>,
     tls: Option<Arc<Tls>>,
     shared: Arc<Shared>,
 }
@@ -89,18 +92,40 @@ impl Server {
                 Error::new(ErrorKind::Unavailable, message)
             }
         };
-        let listener = TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?;
+        let listener = match config.api {
+            true => Some(TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?),
+            false => None,
+        };
         let redis = config.redis.map(|address| std::net::TcpListener::bind(address).map_err(taken(address, "--redis")));
         let redis = redis.transpose()?;
-        Ok(Self { listener, redis, tls, shared: Shared::new(config, &folder, ring) })
+        let shared = Shared::new(config, &folder, ring);
+        let proxy = match shared.config.proxy.clone() {
+            Some(proxy) => {
+                let flag = if shared.config.api { "--cache-listen" } else { "--listen" };
+                let listener = TcpListener::bind(proxy.listen).await.map_err(taken(proxy.listen, flag))?;
+                Some((listener, Proxy::new(proxy, shared.clone())?))
+            }
+            None => None,
+        };
+        Ok(Self { listener, redis, proxy, tls, shared })
     }
 
-    /// Where it listens: tells the port where the configuration left it to the system.
+    /// Where it listens for HTTP, or for the proxy where that is all: tells the port where the configuration left it to the system.
     ///
     /// # Errors
     /// `Internal` when the system does not tell.
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(no_address)
+        let proxy = self.proxy.as_ref().map(|(listener, _)| listener);
+        let listener = self.listener.as_ref().or(proxy).ok_or_else(|| Error::internal("nothing is listened to"))?;
+        listener.local_addr().map_err(no_address)
+    }
+
+    /// The same of the proxy, where there is one.
+    ///
+    /// # Errors
+    /// `Internal` when the system does not tell.
+    pub fn proxy_address(&self) -> Result<Option<SocketAddr>> {
+        self.proxy.as_ref().map(|(listener, _)| listener.local_addr().map_err(no_address)).transpose()
     }
 
     /// Its certificate and key, where it speaks TLS; the code that runs the server has them renewed.
@@ -122,11 +147,17 @@ impl Server {
     /// # Errors
     /// Those of opening and closing the folder.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<()> {
-        let (address, shared) = (self.address()?, self.shared);
+        let (address, proxy_address, shared) = (self.address()?, self.proxy_address()?, self.shared);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        info!(%address, "listening at {scheme}://{address}");
         let mut faces = Faces::new(shared.config.shutdown_timeout).await;
-        faces.start_http(self.listener, self.tls.clone(), shared.clone());
+        if let Some(listener) = self.listener {
+            info!(%address, "listening at {scheme}://{address}");
+            faces.start_http(listener, self.tls.clone(), shared.clone());
+        }
+        if let (Some((listener, proxy)), Some(address)) = (self.proxy, proxy_address) {
+            info!(proxy = %address, "caching proxy at {scheme}://{address}");
+            faces.start_proxy(listener, self.tls.clone(), proxy);
+        }
         let opened = open(&shared.config).await;
         let database = match opened {
             Ok(database) => database,
@@ -161,14 +192,17 @@ impl Server {
 
 /// Begins and ends the audit log of a run, with the settings that say who may ask.
 async fn noted(shared: &Arc<Shared>, action: &'static str) -> Result<()> {
-    let Config { listen, redis, auth, tls, allow_plaintext, exclusive, backup_dir, .. } = &shared.config;
+    let Config { listen, api, redis, proxy, auth, tls, allow_plaintext, exclusive, backup_dir, .. } = &shared.config;
     let mut entry = Entry::new("server", Who::default(), action, "");
     if action == "server.start" {
         entry = entry
             .detail("version", env!("CARGO_PKG_VERSION"))
             .detail("pid", std::process::id())
-            .detail("listen", listen.to_string())
+            .detail("listen", api.then(|| listen.to_string()))
             .detail("redis", redis.map(|address| address.to_string()))
+            .detail("cache_listen", proxy.as_ref().map(|proxy| proxy.listen.to_string()))
+            .detail("cache_upstream", proxy.as_ref().map(|proxy| proxy.upstream.to_string()))
+            .detail("cache_identity", proxy.as_ref().map(|proxy| proxy.identity.to_string()))
             .detail("auth", format!("{auth:?}").to_lowercase())
             .detail("tls", tls.is_some())
             .detail("client_certificates", tls.as_ref().is_some_and(|tls| tls.client_ca.is_some()))

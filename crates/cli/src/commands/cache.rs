@@ -1,4 +1,4 @@
-//! `nuthatch cache`: what caches of answers hold, what they would give, and verdicts on what they gave.
+//! `nuthatch cache`: what caches of answers hold, what they would give, verdicts on what they gave, and the proxy before a provider.
 
 mod calibrate;
 mod carry;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::args::Globals;
 use crate::audit::AuditedAction;
+use crate::commands::cache_serve::{CacheDemo, CacheServe};
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, Out, plain};
@@ -30,7 +31,8 @@ nuthatch cache explain \"how do I reset my password\" --cache answers --scope us
 nuthatch cache audits --cache answers
 nuthatch cache report 17 4 --right --cache answers
 nuthatch cache warm faq.jsonl --cache answers --create
-nuthatch cache calibrate pairs.jsonl")]
+nuthatch cache calibrate pairs.jsonl
+nuthatch cache serve --upstream https://api.openai.com/v1 --cache answers")]
 pub struct Cache {
     /// The cache
     #[arg(short, long, global = true, default_value = "default", value_name = "NAME")]
@@ -68,6 +70,10 @@ enum Command {
     Ls,
     /// Drop a cache with its answers and its ledger
     Drop(DropCache),
+    /// Answer for a provider of models: requests that were answered before come from the cache, others from there
+    Serve(CacheServe),
+    /// Open a page with a chat through the cache that shows what it does
+    Demo(CacheDemo),
 }
 
 #[derive(Args)]
@@ -155,6 +161,8 @@ impl Cache {
             Command::Clear(args) => self.clear(args, globals, out),
             Command::Ls => self.ls(globals, out),
             Command::Drop(args) => self.drop_cache(args, globals, out),
+            Command::Serve(args) => args.run(&self.cache, self.json, globals),
+            Command::Demo(args) => args.run(&self.cache, globals, out),
         }
     }
 

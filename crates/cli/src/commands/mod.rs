@@ -4,6 +4,7 @@ pub mod add;
 pub mod audit;
 pub mod backup;
 pub mod cache;
+pub mod cache_serve;
 pub mod code;
 pub mod completions;
 pub mod config;

@@ -1,9 +1,11 @@
 //! `nuthatch serve`: answers for a data folder over HTTP.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use nuthatch_link::Error;
 use nuthatch_server::Config;
-use nuthatch_server::config::{Layers, SETTINGS};
+use nuthatch_server::config::{Layers, SETTINGS, Setting};
 
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
@@ -19,7 +21,7 @@ pub struct Serve {
 /// key in the file.
 pub struct ServerSettings {
     given: Vec<(&'static str, String)>,
-    file: Option<std::path::PathBuf>,
+    file: Option<PathBuf>,
 }
 
 impl Serve {
@@ -47,44 +49,54 @@ pub fn config(layers: &Layers, globals: &Globals) -> Result<Config, Error> {
 impl ServerSettings {
     /// Flags, the environment, and the file of `--config`.
     pub fn layers(&self, globals: &Globals) -> Result<Layers, Error> {
-        let mut layers = Layers::default().environment(|name| std::env::var(name).ok());
-        if let Some(file) = &self.file {
-            layers = layers.file(file)?;
-        }
-        for (key, value) in &self.given {
-            layers = layers.flag(key, value);
-        }
-        for (key, value) in &globals.given {
-            layers = layers.flag(key, value);
-        }
-        Ok(layers)
+        layers(self.file.as_deref(), &self.given, globals)
     }
+}
+
+/// Flags, the environment, and a file.
+pub fn layers(file: Option<&Path>, given: &[(&'static str, String)], globals: &Globals) -> Result<Layers, Error> {
+    let mut layers = Layers::default().environment(|name| std::env::var(name).ok());
+    if let Some(file) = file {
+        layers = layers.file(file)?;
+    }
+    for (key, value) in given.iter().chain(&globals.given) {
+        layers = layers.flag(key, value);
+    }
+    Ok(layers)
+}
+
+/// A setting as a flag.
+pub fn flag(setting: &'static Setting) -> Arg {
+    let default = match setting.default {
+        "" => String::new(),
+        default => format!(" [default: {default}]"),
+    };
+    let arg = Arg::new(setting.key)
+        .long(setting.key.replace('_', "-"))
+        .value_name(setting.value)
+        .help(format!("{} [env: {}]{default}", setting.help, setting.variable));
+    match setting.value {
+        // `--exclusive` alone means yes.
+        "BOOL" => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ => arg,
+    }
+}
+
+/// The file of settings as a flag.
+pub fn file_flag() -> Arg {
+    Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .env("NUTHATCH_CONFIG")
+        .hide_env_values(true)
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("Settings in TOML, named like the flags but with underscores; a flag or variable overrides them")
 }
 
 impl Args for ServerSettings {
     fn augment_args(command: Command) -> Command {
-        let file = Arg::new("config")
-            .long("config")
-            .value_name("FILE")
-            .env("NUTHATCH_CONFIG")
-            .hide_env_values(true)
-            .value_parser(clap::value_parser!(std::path::PathBuf))
-            .help("Settings in TOML, named like the flags but with underscores; a flag or variable overrides them");
-        SETTINGS.iter().filter(|setting| !setting.everywhere).fold(command.arg(file), |command, setting| {
-            let default = match setting.default {
-                "" => String::new(),
-                default => format!(" [default: {default}]"),
-            };
-            let arg = Arg::new(setting.key)
-                .long(setting.key.replace('_', "-"))
-                .value_name(setting.value)
-                .help(format!("{} [env: {}]{default}", setting.help, setting.variable));
-            command.arg(match setting.value {
-                // `--exclusive` alone means yes.
-                "BOOL" => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
-                _ => arg,
-            })
-        })
+        let flags = SETTINGS.iter().filter(|setting| !setting.everywhere).map(flag);
+        flags.fold(command.arg(file_flag()), |command, flag| command.arg(flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -1,5 +1,9 @@
 //! `cache`.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
 use nuthatch_link::{AskCache, CacheChange, Database, Options, StoreAnswer};
 
 use crate::support::Place;
@@ -103,4 +107,86 @@ fn labelled_pairs_are_measured_without_a_cache() {
     assert!(out.contains("ruled out by numbers: 0 same, 1 different"), "{out}");
     std::fs::write(pairs, lines[1]).unwrap();
     assert!(place.run(&["cache", "calibrate", pairs]).ends(2).err.contains("no pair is the same"));
+}
+
+/// A server of that command, until its log says that it is ready; what it said, and where it listens.
+fn until_ready(command: &mut Command) -> (Child, String, String) {
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("\"ready\"") {
+        assert_ne!(log.read_line(&mut said).unwrap(), 0, "it ended: {said}");
+    }
+    // It goes on writing.
+    std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+    let (_, after) = said.split_once("\"proxy\":\"").unwrap();
+    let address = after.split('"').next().unwrap().to_string();
+    (child, said, address)
+}
+
+fn post(address: &str, text: &str) -> String {
+    let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]}}"#);
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer sk-secret\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    all
+}
+
+fn terminate(mut child: Child) -> Option<i32> {
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn serve_answers_for_a_provider_and_what_it_kept_outlives_kill_9() {
+    let place = Place::new();
+    let flags = ["cache", "serve", "--upstream", "canned", "--listen", "127.0.0.1:0", "--json", "-c", "answers"];
+    let (mut child, said, address) = until_ready(&mut place.command(&flags));
+    assert!(!said.contains("listening at"), "the proxy alone: {said}");
+    assert!(post(&address, "What is DNS?").contains("x-nuthatch-cache: MISS"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (child, _, address) = until_ready(&mut place.command(&flags));
+    let again = post(&address, "What is DNS?");
+    assert!(again.contains("x-nuthatch-cache: HIT") && again.contains("turns names"), "{again}");
+    let stats = place.json(&["cache", "stats", "-c", "answers", "--json"]);
+    assert_eq!((&stats["entries"], &stats["counts"]["exact"]), (&1.into(), &1.into()), "another process may look");
+    assert_eq!(terminate(child), Some(0));
+}
+
+#[test]
+fn the_log_names_no_key_of_a_provider_however_much_it_says() {
+    let place = Place::new();
+    let log = place.path().join("log");
+    let flags = ["cache", "serve", "--upstream", "canned", "--listen", "127.0.0.1:0", "--json", "--log-level", "trace"];
+    let mut child =
+        place.command(&flags).stderr(std::fs::File::create(&log).unwrap()).stdout(Stdio::null()).spawn().unwrap();
+    let said = || std::fs::read_to_string(&log).unwrap();
+    while !said().contains("\"ready\"") {
+        assert!(child.try_wait().unwrap().is_none(), "{}", said());
+    }
+    let all = said();
+    let address = all.split_once("\"proxy\":\"").unwrap().1.split('"').next().unwrap();
+    assert!(post(address, "What is DNS?").contains("200 OK"));
+    assert_eq!(terminate(child), Some(0));
+    assert!(said().contains("answered") && !said().contains("sk-secret"));
+}
+
+#[test]
+fn a_proxy_without_a_provider_says_what_to_name() {
+    let place = Place::new();
+    let err = place.run(&["cache", "serve"]).ends(2).err;
+    assert!(err.contains("--upstream https://api.openai.com/v1"), "{err}");
+    let err = place.run(&["cache", "serve", "--upstream", "https://u:p@example.org"]).ends(2).err;
+    assert!(err.contains("cache_upstream_key"), "{err}");
+    let err = place.run(&["cache", "serve", "--upstream", "canned", "--listen", "0.0.0.0:0"]).ends(2).err;
+    assert!(err.contains("no key exists"), "{err}");
+    let err = place.run(&["serve", "--cache-upstream", "canned", "--listen", "127.0.0.1:7710"]).ends(2).err;
+    assert!(err.contains("another port"), "{err}");
 }

@@ -4,6 +4,7 @@
 //! it.
 
 mod layers;
+mod proxy;
 mod settings;
 mod units;
 
@@ -12,9 +13,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_link::{Durability, ERASURE_GRACE_MAX, Error, Options, Result as EngineResult};
+use nuthatch_link::{CacheChange, Durability, ERASURE_GRACE_MAX, Error, Options, Result as EngineResult};
+use proxy::{parse_identity, parse_mode, parse_prices, parse_upstream};
 
 pub use layers::{Layers, Origin, Said};
+pub use proxy::{Demo, Identity, Mark, Prices, ProxyConfig, UpstreamConfig};
 pub use settings::{SETTINGS, Setting};
 pub use units::{parse_bytes, parse_duration};
 
@@ -75,6 +78,8 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// Where HTTP is listened to; port 0 picks a free one.
     pub listen: SocketAddr,
+    /// Listen there at all: the proxy alone does without.
+    pub api: bool,
     /// For Redis clients.
     pub redis: Option<SocketAddr>,
     /// What an answered write of a Redis client survives.
@@ -127,6 +132,8 @@ pub struct Config {
     pub build_memory_bytes: Option<u64>,
     /// Threads for building it; `None`: the engine's default.
     pub build_threads: Option<usize>,
+    /// The caching proxy; `None`: there is none.
+    pub proxy: Option<ProxyConfig>,
 }
 
 impl Default for Config {
@@ -146,6 +153,7 @@ impl Config {
         Ok(Self {
             data_dir: path("data_dir"),
             listen: read("listen").parse(address)?,
+            api: true,
             redis: read("redis").parse_optional(address)?,
             redis_durability: read("redis_durability")
                 .among(&[Durability::Commit, Durability::Interval, Durability::Os].map(|one| (one.name(), one)))?,
@@ -176,7 +184,39 @@ impl Config {
             mapped: read("mapped").parse_optional(parse_boolean)?,
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
             build_threads: read("build_threads").parse_optional(up_to(WORKERS_MAX))?,
+            proxy: Self::proxy(layers)?,
         })
+    }
+
+    fn proxy(layers: &Layers) -> EngineResult<Option<ProxyConfig>> {
+        let read = |key: &str| Read(layers.say(Setting::of(key).expect("a setting of the list")));
+        let path = |key: &str| read(key).optional().map(PathBuf::from);
+        let change = CacheChange {
+            mode: read("cache_mode").parse_optional(parse_mode)?,
+            budget: read("cache_budget").parse_optional(share)?,
+            ttl_ms: read("cache_ttl").parse_optional(|text| Ok(parse_duration(text)?.as_millis() as u64))?,
+            max_entries: read("cache_max_entries")
+                .parse_optional(|text| text.parse().map_err(|_| format!("{text:?}; write a whole number")))?,
+            max_bytes: read("cache_max_bytes").parse_optional(parse_bytes)?,
+            ..CacheChange::default()
+        };
+        let proxy = |upstream| {
+            Ok(ProxyConfig {
+                listen: read("cache_listen").parse(address)?,
+                upstream,
+                upstream_key: path("cache_upstream_key"),
+                upstream_ca: path("cache_upstream_ca"),
+                cache: read("cache_name").0.text,
+                change,
+                identity: read("cache_identity").parse(parse_identity)?,
+                tool_calls: read("cache_tool_calls").parse(parse_boolean)?,
+                media: read("cache_media").parse(parse_boolean)?,
+                timeout: read("cache_timeout").parse(parse_duration)?,
+                prices: read("cache_prices").parse_optional(parse_prices)?.unwrap_or_default(),
+                demo: None,
+            })
+        };
+        read("cache_upstream").parse_optional(parse_upstream)?.map(proxy).transpose()
     }
 
     /// Every setting with its value and who said it, in the order of [`SETTINGS`].
@@ -204,7 +244,11 @@ impl Config {
 
     /// An address that other machines can connect to, if there is one.
     pub fn open_address(&self) -> Option<SocketAddr> {
-        [Some(self.listen), self.redis].into_iter().flatten().find(|address| !address.ip().is_loopback())
+        let proxy = self.proxy.as_ref().map(|proxy| proxy.listen);
+        [Some(self.listen).filter(|_| self.api), self.redis, proxy]
+            .into_iter()
+            .flatten()
+            .find(|address| !address.ip().is_loopback())
     }
 }
 
@@ -240,6 +284,11 @@ impl Read {
 fn address(text: &str) -> Result<SocketAddr, String> {
     let found = text.to_socket_addrs().ok().and_then(|mut found| found.next());
     found.ok_or_else(|| format!("{text:?} is not an address; write host and port, for example 127.0.0.1:7700"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| format!("{text:?}; write a share from 0 up to 1, for example 0.01"))
 }
 
 fn erasure_grace(text: &str) -> Result<Duration, String> {
@@ -294,6 +343,9 @@ mod tests {
             ("header_timeout", "soon", "30s"),
             ("log_level", "loud", "info"),
             ("exclusive", "perhaps", "true or false"),
+            ("cache_upstream", "openai", "https://"),
+            ("cache_budget", "1.5", "0.01"),
+            ("cache_mode", "on", "shadow"),
         ] {
             let message = Config::resolve(&Layers::default().flag(key, value)).unwrap_err().message;
             let flag = Setting::of(key).unwrap().flag();

@@ -98,7 +98,8 @@ fn new_id() -> HeaderValue {
     HeaderValue::from_str(&id).expect("hexadecimal digits fit a header")
 }
 
+/// An answer that another server gave keeps the id that it has.
 fn with_id(mut response: Response, id: HeaderValue) -> Response {
-    response.headers_mut().insert(REQUEST_ID, id);
+    response.headers_mut().entry(REQUEST_ID).or_insert(id);
     response
 }

@@ -14,7 +14,11 @@ use crate::config::{Config, LogFormat};
 pub fn start_logging(config: &Config) {
     // The protocol's library tells of every message, and from `debug` on what is in it: neither is for a log.
     let quieter = config.log_level.min(LevelFilter::WARN);
-    let filter = Targets::new().with_default(config.log_level).with_target("rmcp", quieter);
+    let mut filter = Targets::new().with_default(config.log_level).with_target("rmcp", quieter);
+    // At `trace`, these tell of the heads of messages, in which keys stand.
+    for library in ["h2", "hyper", "hyper_util", "rustls"] {
+        filter = filter.with_target(library, config.log_level.min(LevelFilter::DEBUG));
+    }
     let registry = tracing_subscriber::registry().with(filter);
     // A second server in one process (as in tests) writes into the log of the first.
     let _already_started = match config.log_format {

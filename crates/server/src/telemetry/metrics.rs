@@ -11,6 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::proxy::ProxyFigures;
+
 /// Seconds: from a key that is in memory to a check of the whole folder.
 const BUCKETS: [f64; 14] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0, 60.0];
@@ -41,6 +43,8 @@ pub struct Metrics {
     under_way: Gauge,
     connections: Gauge,
     accepted: Counter<u64, AtomicU64>,
+    /// Of the caching proxy, where there is one.
+    pub proxy: ProxyFigures,
 }
 
 impl Default for Metrics {
@@ -54,6 +58,7 @@ impl Default for Metrics {
             under_way: Gauge::default(),
             connections: Gauge::default(),
             accepted: Counter::default(),
+            proxy: ProxyFigures::default(),
             registry: Registry::default(),
         };
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
@@ -71,6 +76,7 @@ impl Default for Metrics {
         registry.register("http_requests_under_way", "Requests under way", metrics.under_way.clone());
         registry.register("http_connections", "Open connections", metrics.connections.clone());
         registry.register("http_connections_accepted", "Connections accepted", metrics.accepted.clone());
+        metrics.proxy.register(&mut registry);
         Self { registry, ..metrics }
     }
 }

@@ -4,6 +4,7 @@ mod caches;
 mod engine;
 mod logs;
 mod metrics;
+mod proxy;
 mod redis;
 
 pub use caches::{cache_stats, register_caches};

@@ -16,6 +16,8 @@ mod limits;
 mod mangled;
 mod mcp;
 mod place;
+mod provider;
+mod proxy;
 mod redis;
 mod scopes;
 mod searching;

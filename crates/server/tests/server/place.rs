@@ -16,6 +16,7 @@ pub struct Place {
     pub folder: tempfile::TempDir,
     pub address: SocketAddr,
     pub redis: Option<SocketAddr>,
+    pub proxy: Option<SocketAddr>,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<()>>,
@@ -72,11 +73,12 @@ impl Place {
         let server = runtime.block_on(Server::bind(config)).unwrap();
         let address = server.address().unwrap();
         let redis = server.redis_address().unwrap();
+        let proxy = server.proxy_address().unwrap();
         let (stop, stopped) = oneshot::channel();
         let running = runtime.spawn(server.run(async {
             stopped.await.ok();
         }));
-        let place = Self { folder, address, redis, runtime, stop: Some(stop), running };
+        let place = Self { folder, address, redis, proxy, runtime, stop: Some(stop), running };
         if !has_tls {
             place.client().wait_until_ready();
         }

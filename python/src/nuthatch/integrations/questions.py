@@ -120,10 +120,16 @@ class Questions:
                 # What surrounds the question, such as passages from a search, must be the same.
                 rest = [rest, text.partition(found)[::2] if found in text else text]
                 text = found
-        if not text.strip() or len(text.encode(errors="surrogatepass")) > _TEXT_BYTES_MAX:
-            by_meaning, rest, text = False, [rest, text], digest(text)
-        hashed = digest([rest] if by_meaning else [rest, text])
+        text, hashed = asked(Question(text, rest, by_meaning))
         return text, {**self._scope, **(scope or {}), PART: hashed}
+
+
+def asked(question: Question) -> tuple[str, str]:
+    """The prompt, and the hash of everything that must be the same: the text itself, too, where only the very same is answered."""
+    text, rest, by_meaning = question.text, question.rest, question.by_meaning
+    if not text.strip() or len(text.encode(errors="surrogatepass")) > _TEXT_BYTES_MAX:
+        by_meaning, rest, text = False, [rest, text], digest(text)
+    return text, digest([rest] if by_meaning else [rest, text])
 
 
 def digest(value: Any) -> str:

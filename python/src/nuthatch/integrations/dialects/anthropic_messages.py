@@ -89,8 +89,8 @@ class Messages:
             elif told.get("type") == "message_delta":
                 body |= told.get("delta") or {}
                 body["usage"] = {**(body.get("usage") or {}), **(told.get("usage") or {})}
-        for block in body.get("content", ()):
-            _finish(block)
+        if not all(_finish(block) for block in body.get("content", ())):
+            return None
         return Answer(body, lengths)
 
     def stream(self, request: Mapping[str, Any], answer: Answer) -> Iterator[bytes]:
@@ -157,9 +157,12 @@ def _grow(content: list[dict[str, Any]], told: Mapping[str, Any], lengths: list[
     return True
 
 
-def _finish(block: dict[str, Any]) -> None:
-    if "_json" in block:
-        block["input"] = Event("", block.pop("_json") or "{}").json()
+def _finish(block: dict[str, Any]) -> bool:
+    """Reads the input of a call. Returns False where it is no JSON."""
+    if "_json" not in block:
+        return True
+    block["input"] = Event("", block.pop("_json") or "{}").json()
+    return block["input"] is not None
 
 
 def _is_step(message: Mapping[str, Any]) -> bool:

@@ -1,0 +1,97 @@
+//! What the caching proxy counts: answers by how they were found, and what they saved.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Answered {
+    api: &'static str,
+    outcome: &'static str,
+    /// The tier of a hit; why there is none.
+    detail: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Result {
+    api: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Tokens {
+    api: &'static str,
+    kind: &'static str,
+}
+
+/// The figures of a proxy. Labels are words of this program.
+#[derive(Default)]
+pub struct ProxyFigures {
+    requests: Family<Answered, Counter>,
+    stored: Family<Result, Counter>,
+    failures: Family<Result, Counter>,
+    tokens: Family<Tokens, Counter>,
+    tokens_total: Counter,
+    usd: Counter<f64, AtomicU64>,
+}
+
+/// What was saved since the start.
+pub struct Saved {
+    pub tokens: u64,
+    /// Of the models that have a price.
+    pub usd: f64,
+}
+
+impl ProxyFigures {
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "cache_proxy_requests",
+            "Requests to models, by the tier that answered them or why none did",
+            self.requests.clone(),
+        );
+        registry.register(
+            "cache_proxy_answers",
+            "Answers of the provider, by whether and why not they are kept",
+            self.stored.clone(),
+        );
+        registry.register(
+            "cache_proxy_upstream_failures",
+            "Requests that the provider did not answer",
+            self.failures.clone(),
+        );
+        registry.register("cache_proxy_tokens_saved", "Tokens of answers out of the cache", self.tokens.clone());
+        registry.register(
+            "cache_proxy_saved_usd",
+            "What these answers would have cost, where a price is known",
+            self.usd.clone(),
+        );
+    }
+
+    pub fn answered(&self, api: &'static str, outcome: &'static str, detail: &'static str) {
+        self.requests.get_or_create(&Answered { api, outcome, detail }).inc();
+    }
+
+    pub fn kept(&self, api: &'static str, result: &'static str) {
+        self.stored.get_or_create(&Result { api, result }).inc();
+    }
+
+    pub fn upstream_failed(&self, api: &'static str, result: &'static str) {
+        self.failures.get_or_create(&Result { api, result }).inc();
+    }
+
+    /// An answer was given that would have taken these tokens of the request and of the answer.
+    pub fn saved(&self, api: &'static str, [asked, answered, _]: [u64; 3], usd: Option<f64>) {
+        for (kind, tokens) in [("input", asked), ("output", answered)] {
+            self.tokens.get_or_create(&Tokens { api, kind }).inc_by(tokens);
+            self.tokens_total.inc_by(tokens);
+        }
+        self.usd.inc_by(usd.unwrap_or_default());
+    }
+
+    pub fn total(&self) -> Saved {
+        Saved { tokens: self.tokens_total.get(), usd: self.usd.get() }
+    }
+}
