@@ -51,8 +51,9 @@ pub use backup::{
 };
 pub use cache::{
     AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCost, CacheCounts, CacheEntries,
-    CacheExplained, CacheHit, CacheLease, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, EndLease,
-    LeaseAnswer, MissReason, ShareWhen, SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded,
+    CacheExplained, CacheHit, CacheLease, CacheLedger, CacheMode, CacheSettings, CacheStats, CacheTier, CacheVectors,
+    EndLease, ImportAnswers, KeptAnswer, LeaseAnswer, ListAnswers, MissReason, Reembed, Reembedded, ShareWhen,
+    SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare,
 };
 pub use clock::Clock;
 pub use collection::{

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use nuthatch_engine::Result;
 use nuthatch_engine::cache::{
-    AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease, CacheSettings,
-    CacheStats, EndLease, ImportAnswers, LeaseAnswer, ListAnswers, Reembed, Reembedded, StoreAnswer, StoredAnswer, Verdict,
+    AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease,
+    CacheSettings, CacheStats, EndLease, ImportAnswers, LeaseAnswer, ListAnswers, Reembed, Reembedded, StoreAnswer,
+    StoredAnswer, Verdict,
 };
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};

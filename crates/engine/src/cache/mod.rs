@@ -42,9 +42,9 @@ pub(crate) use explain::{audits, explain, stats};
 pub use lease::{CacheLease, EndLease, LeaseAnswer};
 pub(crate) use mend::{looks_like_cache, mend_cache};
 pub use nuthatch_cache::{Veto, WrongShare};
+pub use settings::{CacheChange, CacheMode, CacheSettings, ShareWhen};
 pub(crate) use transfer::list;
 pub use transfer::{AnswersPage, CacheVectors, ImportAnswers, KeptAnswer, ListAnswers, Reembed, Reembedded};
-pub use settings::{CacheChange, CacheMode, CacheSettings, ShareWhen};
 
 use crate::Result;
 use crate::kv::Keyspace;

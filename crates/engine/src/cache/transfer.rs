@@ -7,11 +7,11 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Cache;
 use crate::cache::ask::{CacheCost, SourceRef, StoreAnswer, check_vector};
 use crate::cache::key::{self, Hash};
 use crate::cache::lookup::{Scopes, state};
 use crate::cache::store::{Kept, keep};
-use crate::cache::Cache;
 use crate::cache::value::{Private, Stored, Vectors, decode, decode_vector, encode_vector};
 use crate::call::Outcome;
 use crate::embedder::EmbedderMeta;
@@ -134,7 +134,8 @@ pub(crate) fn list(rows: &dyn Rows, wanted: &ListAnswers) -> Result<AnswersPage>
     }
     let state = state(rows)?;
     let scope = wanted.scope.as_ref().map(key::scope);
-    let mut page = AnswersPage { answers: Vec::new(), next: None, vectors: state.vectors.as_ref().map(CacheVectors::of) };
+    let mut page =
+        AnswersPage { answers: Vec::new(), next: None, vectors: state.vectors.as_ref().map(CacheVectors::of) };
     let mut bytes = 0;
     let mut from = wanted.after.map_or(Bound::Unbounded, |after| Bound::Excluded(key::entry(after)));
     loop {
@@ -267,7 +268,9 @@ impl Cache {
     fn make_missing(&self) -> Result<Reembedded> {
         let state = self.keyspace.at_once(state)?;
         let Some(Vectors::Made(meta)) = &state.vectors else {
-            return Err(Error::invalid("the callers of this cache bring its vectors; give them, or ask with `restart`"));
+            return Err(Error::invalid(
+                "the callers of this cache bring its vectors; give them, or ask with `restart`",
+            ));
         };
         let (missing, more) = self.keyspace.at_once(|rows| without_vector(rows))?;
         let mut given = Vec::with_capacity(missing.len());
@@ -372,11 +375,9 @@ impl CacheVectors {
     fn to_stored(&self) -> Vectors {
         match self {
             Self::Given { dim } => Vectors::Given(*dim),
-            Self::Made { name, dim, fingerprint } => Vectors::Made(EmbedderMeta {
-                name: name.clone(),
-                dim: *dim as usize,
-                fingerprint: fingerprint.clone(),
-            }),
+            Self::Made { name, dim, fingerprint } => {
+                Vectors::Made(EmbedderMeta { name: name.clone(), dim: *dim as usize, fingerprint: fingerprint.clone() })
+            }
         }
     }
 

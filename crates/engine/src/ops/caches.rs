@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::cache::{
-    self, AnswersPage, ImportAnswers, ListAnswers, Reembed, Reembedded, AskCache, Cache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease,
-    CacheSettings, CacheStats, EndLease, LeaseAnswer, StoreAnswer, StoredAnswer, Verdict,
+    self, AnswersPage, AskCache, Cache, CacheAnswer, CacheAudit, CacheChange, CacheEntries, CacheExplained, CacheLease,
+    CacheSettings, CacheStats, EndLease, ImportAnswers, LeaseAnswer, ListAnswers, Reembed, Reembedded, StoreAnswer,
+    StoredAnswer, Verdict,
 };
 use crate::call::Outcome;
 use crate::database::Database;

@@ -77,11 +77,11 @@ pub async fn kept(
         }
         false => None,
     };
-    let stored = keeper.run(move |exchange, cache| {
+    let stored = keeper.run(move |exchange, cache, prices| {
         let Asked::Each(_, keys) = &exchange.asked else { return Ok(Some("unreadable")) };
         let mut why = None;
         for (at, answer) in missing.iter().zip(&answers) {
-            why = exchange.keep_input(cache, &keys[*at], answer)?.or(why);
+            why = exchange.keep_input(cache, &keys[*at], answer, prices)?.or(why);
         }
         Ok(why)
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use nuthatch_link::{
-    AskCache, Cache, CacheHit, CacheTier, Durability, Error, MissReason, Result as EngineResult, StoreAnswer,
+    AskCache, Cache, CacheCost, CacheHit, CacheTier, Durability, Error, MissReason, Result as EngineResult, StoreAnswer,
 };
 use nuthatch_llm::{Allowed, Answer, Api, Bypass, Inputs, digest};
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ use super::Proxy;
 use super::control::Control;
 use super::embeddings::Partly;
 use crate::caller::Caller;
+use crate::config::Prices;
 
 /// The parts of the scope that are the proxy's own.
 const REQUEST: &str = "request";
@@ -137,7 +138,7 @@ impl Exchange {
     }
 
     fn ask(&self, (prompt, hash): &Key) -> AskCache {
-        AskCache { prompt: prompt.clone(), scope: self.scope_of(hash), vector: None, judged: false }
+        AskCache { prompt: prompt.clone(), scope: self.scope_of(hash), ..AskCache::default() }
     }
 
     fn scope_of(&self, hash: &str) -> BTreeMap<String, String> {
@@ -175,23 +176,35 @@ impl Exchange {
     ///
     /// # Errors
     /// Those of the cache.
-    pub fn keep(&self, cache: &Cache, answer: &Answer) -> EngineResult<Option<&'static str>> {
+    pub fn keep(&self, cache: &Cache, answer: &Answer, prices: &Prices) -> EngineResult<Option<&'static str>> {
         if let Some(why) = self.api.objection(&self.request, &answer.body, self.allowed) {
             return Ok(Some(why));
         }
         let Asked::One(key) = &self.asked else { return Ok(Some("unreadable")) };
-        self.store(cache, key, answer)
+        self.store(cache, key, answer, prices)
     }
 
     /// Keeps the vector of one input. A power loss may take it: it is cheap to make again, and there are many.
     ///
     /// # Errors
     /// Those of the cache.
-    pub fn keep_input(&self, cache: &Cache, key: &Key, answer: &Answer) -> EngineResult<Option<&'static str>> {
-        self.store(&cache.with_durability(Durability::Interval), key, answer)
+    pub fn keep_input(
+        &self,
+        cache: &Cache,
+        key: &Key,
+        answer: &Answer,
+        prices: &Prices,
+    ) -> EngineResult<Option<&'static str>> {
+        self.store(&cache.with_durability(Durability::Interval), key, answer, prices)
     }
 
-    fn store(&self, cache: &Cache, (prompt, hash): &Key, answer: &Answer) -> EngineResult<Option<&'static str>> {
+    fn store(
+        &self,
+        cache: &Cache,
+        (prompt, hash): &Key,
+        answer: &Answer,
+        prices: &Prices,
+    ) -> EngineResult<Option<&'static str>> {
         let response = answer.stored().to_string();
         if response.len() > ANSWER_BYTES_MAX {
             return Ok(Some("too large"));
@@ -204,6 +217,8 @@ impl Exchange {
             sources: self.control.sources.clone(),
             tags: self.control.tags.clone(),
             ttl_ms: self.control.ttl_ms,
+            cost: cost(answer, prices),
+            ..StoreAnswer::default()
         })?;
         Ok(if stored.is_some() { None } else { Some("off") })
     }
@@ -220,19 +235,22 @@ pub struct Keeper {
 impl Keeper {
     /// Keeps an answer. Says `yes`, or why it does not: the answer is paid for, and reaches whoever asked in any case.
     pub async fn keep(&self, answer: Answer) -> &'static str {
-        self.run(move |exchange, cache| exchange.keep(cache, &answer)).await
+        self.run(move |exchange, cache, prices| exchange.keep(cache, &answer, prices)).await
     }
 
     pub async fn run(
         &self,
-        keep: impl FnOnce(&Exchange, &Cache) -> EngineResult<Option<&'static str>> + Send + 'static,
+        keep: impl FnOnce(&Exchange, &Cache, &Prices) -> EngineResult<Option<&'static str>> + Send + 'static,
     ) -> &'static str {
         if !self.exchange.control.stores {
             return "no-store";
         }
         let (proxy, exchange) = (self.proxy.clone(), self.exchange.clone());
         let tenant = self.caller.tenant().to_string();
-        let kept = self.caller.run(move |database| keep(&exchange, &proxy.prepared.cache(database, &tenant)?)).await;
+        let kept = self
+            .caller
+            .run(move |database| keep(&exchange, &proxy.prepared.cache(database, &tenant)?, &proxy.config.prices));
+        let kept = kept.await;
         let why = kept.unwrap_or_else(|problem| {
             tracing::warn!(kind = problem.kind, detail = problem.detail, "an answer could not be stored");
             Some("error")
@@ -255,6 +273,14 @@ impl Given {
         let tokens = answer.tokens();
         Ok(Self { answer, tier: tier_name(tier), entry: Some(entry), hit, age_ms, similarity, risk, audit, tokens })
     }
+}
+
+/// What an answer has cost: tokens where the provider says, money where its model has a price.
+fn cost(answer: &Answer, prices: &Prices) -> CacheCost {
+    let tokens @ [asked, answered, _] = answer.tokens();
+    let model = answer.body.get("model").and_then(Value::as_str).unwrap_or_default();
+    let usd = prices.usd(model, tokens).unwrap_or_default();
+    CacheCost { tokens: asked + answered, nano_usd: (usd * 1e9).round() as u64 }
 }
 
 fn tier_name(tier: CacheTier) -> &'static str {

@@ -52,7 +52,8 @@ impl Import {
         });
         let head = lines.next().transpose()?.unwrap_or_default();
         if head["format"] != FORMAT {
-            let why = format!("{} is no export of a cache: its first line does not say {FORMAT:?}", self.answers.display());
+            let why =
+                format!("{} is no export of a cache: its first line does not say {FORMAT:?}", self.answers.display());
             return Err(Error::invalid(why));
         }
         let mut kept = 0;
