@@ -140,11 +140,6 @@ impl Leases {
             self.changed.wait_for(&mut held, at_most);
         }
     }
-
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.held.lock().len()
-    }
 }
 
 struct Taken {
