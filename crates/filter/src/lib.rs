@@ -45,6 +45,7 @@ mod interval;
 mod json;
 mod like;
 mod matching;
+mod partial;
 mod parse;
 mod scalar;
 mod schema;
