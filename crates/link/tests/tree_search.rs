@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use killed::{rounds, run_and_kill};
@@ -77,12 +78,12 @@ impl Embedder for Counting {
         "counting-1"
     }
 
-    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn embed_passages(&self, texts: &[&str]) -> std::result::Result<Vec<Vec<f32>>, EmbedError> {
         let vector = |text: &&str| WORDS.iter().map(|word| 0.01 + text.matches(word).count() as f32).collect();
         Ok(texts.iter().map(vector).collect())
     }
 
-    fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+    fn embed_query(&self, text: &str) -> std::result::Result<Vec<f32>, EmbedError> {
         Ok(self.embed_passages(&[text])?.remove(0))
     }
 }
@@ -330,16 +331,18 @@ fn searches_beside_writers_see_whole_writes() {
     let db = Database::in_memory(quiet()).unwrap();
     let tree = by_words(&db, "t");
     put(&tree, &[("a.md", "round 0"), ("b.md", "round 0 too")], &[]);
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
+        scope.spawn(|| {
             for round in 1..60 {
                 let (one, other) = (format!("round {round}"), format!("round {round} too"));
                 put(&tree, &[("a.md", &one), ("b.md", &other)], &[]);
             }
+            is_done.store(true, Ordering::SeqCst);
         });
         for _ in 0..2 {
             scope.spawn(|| {
-                while !writer.is_finished() {
+                while !is_done.load(Ordering::SeqCst) {
                     let hits = tree.search(None, "", &words("round")).unwrap().hits;
                     let texts: BTreeSet<String> =
                         hits.iter().map(|hit| hit.text.clone().unwrap().replace(" too", "")).collect();
