@@ -87,7 +87,8 @@ mod tests {
         let mut passages = vec![Payload::new()];
         for page in 1..5_i64 {
             for lang in ["rust", "c"] {
-                passages.push(Payload::from([("page".to_owned(), page.into()), ("lang".to_owned(), Value::from(lang))]));
+                passages
+                    .push(Payload::from([("page".to_owned(), page.into()), ("lang".to_owned(), Value::from(lang))]));
             }
         }
         let is_known = |field: &str| matches!(field, "path" | "tags");
@@ -96,7 +97,8 @@ mod tests {
                 let rest = filter.given(file, &is_known);
                 assert!(!rest.fields().into_iter().any(is_known), "{rest}");
                 for passage in &passages {
-                    let whole: Payload = file.iter().chain(passage).map(|(name, value)| (name.clone(), value.clone())).collect();
+                    let whole: Payload =
+                        file.iter().chain(passage).map(|(name, value)| (name.clone(), value.clone())).collect();
                     assert_eq!(rest.matches(passage), filter.matches(&whole), "{filter} with {file:?} and {passage:?}");
                 }
             }

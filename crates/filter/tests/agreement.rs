@@ -336,8 +336,10 @@ fn large_filter(rng: &mut fastrand::Rng, payloads: &[Payload], depth: u8) -> Fil
     let ops = [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
     match rng.u8(..9) {
         8 => {
-            let mut numbers: Vec<i64> =
-                values.into_iter().filter_map(|value| if let Value::Int(int) = value { Some(int) } else { None }).collect();
+            let mut numbers: Vec<i64> = values
+                .into_iter()
+                .filter_map(|value| if let Value::Int(int) = value { Some(int) } else { None })
+                .collect();
             let first = rng.i64(..150_000);
             numbers.extend(first..first + rng.i64(..20_000));
             numbers.sort_unstable();

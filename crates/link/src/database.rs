@@ -293,9 +293,9 @@ impl Database {
     /// The passages of all trees, as a collection that only searches of trees write; `None` when none were made.
     pub fn passages_of_trees(&self) -> Result<Option<Collection>> {
         let found = match self.side()? {
-            Side::Here(db) => db.passages_of_trees().and_then(|local| {
-                Ok(Collection::held(self.link.here()?, local, EmbedderChoice::Auto))
-            }),
+            Side::Here(db) => db
+                .passages_of_trees()
+                .and_then(|local| Ok(Collection::held(self.link.here()?, local, EmbedderChoice::Auto))),
             Side::There(link) => {
                 let options = (&CollectionOptions::default()).into();
                 let open = collections::Open { name: TREES.into(), options, must_exist: true };

@@ -12,8 +12,8 @@ use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
     AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, MakePassages,
-    PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES, TreeAt, TreeChange,
-    TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, check_path,
+    PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES, TreeAt,
+    TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, check_path,
 };
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
 

@@ -165,14 +165,16 @@ fn a_search_as_of_a_version_answers_as_a_store_that_holds_it_alone() {
                 assert_eq!(found(&tree, Some(&as_of), &nearest), found(&only, None, &nearest), "{note}");
                 // A filter never shortens the answer.
                 let few = nearest.clone().limit(3);
-                let (ours, theirs) = (tree.search(Some(&as_of), "", &few).unwrap(), only.search(None, "", &few).unwrap());
+                let (ours, theirs) =
+                    (tree.search(Some(&as_of), "", &few).unwrap(), only.search(None, "", &few).unwrap());
                 assert_eq!(ours.hits.len(), theirs.hits.len(), "{note}");
                 let scores = |answer: &Answer| answer.hits.iter().map(|hit| hit.score).collect::<Vec<_>>();
                 assert_eq!(scores(&ours), scores(&theirs), "{note}");
             }
         }
         let below = tree.search(Some(&as_of), "d1", &words("seed bird winter")).unwrap();
-        let expected = tree.search(Some(&as_of), "", &words("seed bird winter").filter("path like 'd1/%'").unwrap()).unwrap();
+        let expected =
+            tree.search(Some(&as_of), "", &words("seed bird winter").filter("path like 'd1/%'").unwrap()).unwrap();
         let ids = |answer: &Answer| answer.hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&below), ids(&expected));
     }
@@ -204,7 +206,11 @@ fn a_copy_a_rename_and_a_step_back_cost_no_passage() {
 fn what_gives_no_passages_is_told_once_and_stays_where_it_is() {
     let db = Database::in_memory(quiet()).unwrap();
     let tree = by_words(&db, "t");
-    put(&tree, &[("a.md", "The osprey dives."), ("b.pdf", "%PDF-1.7 and nothing else"), ("c.png", "\u{89}PNG\0\0\0")], &[]);
+    put(
+        &tree,
+        &[("a.md", "The osprey dives."), ("b.pdf", "%PDF-1.7 and nothing else"), ("c.png", "\u{89}PNG\0\0\0")],
+        &[],
+    );
     let made = tree.make_passages(None, |_| true).unwrap();
     let unread: Vec<&str> = made.unread.iter().map(|unread| unread.path.as_str()).collect();
     assert_eq!((made.contents, unread), (3, vec!["b.pdf", "c.png"]));
@@ -413,7 +419,9 @@ fn after_kill_9_a_search_finds_what_the_tree_has_and_nothing_else_is_left() {
         }
         let stored = |path: &str| tree.read(None, path, 0, 1 << 20).unwrap().map(|part| part.bytes);
         let is_same = |model: &BTreeMap<String, String>| {
-            (0..12).map(|at| format!("f{at}.md")).all(|path| stored(&path) == model.get(&path).map(|word| text_of(word).into_bytes()))
+            (0..12)
+                .map(|at| format!("f{at}.md"))
+                .all(|path| stored(&path) == model.get(&path).map(|word| text_of(word).into_bytes()))
         };
         if !is_same(&model) {
             apply(&mut model, &under_way.unwrap_or_else(|| panic!("{note}: differs from what was acknowledged")));
@@ -421,9 +429,15 @@ fn after_kill_9_a_search_finds_what_the_tree_has_and_nothing_else_is_left() {
         }
         for (path, word) in &model {
             let hits = tree.search(None, "", &words(word)).unwrap().hits;
-            assert!(!hits.is_empty() && hits.iter().all(|hit| hit.payload["path"] == Value::Text(path.clone())), "{note}");
+            assert!(
+                !hits.is_empty() && hits.iter().all(|hit| hit.payload["path"] == Value::Text(path.clone())),
+                "{note}"
+            );
             let parts: BTreeSet<String> = hits.iter().map(|hit| hit.text.clone().unwrap()).collect();
-            assert!((0..40).all(|at| parts.iter().any(|part| part.contains(&format!("of part {at}.")))), "{note}: half of {path}");
+            assert!(
+                (0..40).all(|at| parts.iter().any(|part| part.contains(&format!("of part {at}.")))),
+                "{note}: half of {path}"
+            );
         }
         // Nothing is kept of what no version has; versions of before are.
         db.reclaim(None).unwrap();
@@ -441,7 +455,10 @@ fn after_kill_9_a_search_finds_what_the_tree_has_and_nothing_else_is_left() {
         assert!(db.doctor().unwrap().is_well(), "{note}");
         db.close().unwrap();
     }
-    println!("proof: {} times kill -9 while passages of a tree were made and swept: {acknowledged} acknowledged calls", rounds());
+    println!(
+        "proof: {} times kill -9 while passages of a tree were made and swept: {acknowledged} acknowledged calls",
+        rounds()
+    );
     assert!(acknowledged > 0);
 }
 

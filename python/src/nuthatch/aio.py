@@ -235,9 +235,7 @@ class AsyncDatabase(AsyncTenants):
         embedder: EmbedderLike | None = None,
     ) -> AsyncTree:
         """As ``Database.tree``."""
-        return AsyncTree(
-            await in_thread(self.sync.tree, name, create=create, durability=durability, embedder=embedder)
-        )
+        return AsyncTree(await in_thread(self.sync.tree, name, create=create, durability=durability, embedder=embedder))
 
     async def trees(self) -> list[str]:
         """As ``Database.trees``."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from . import arguments, tree_entries, tree_grep
 from .errors import InvalidError, NotFoundError
 from .kv_entries import Bytes, as_bytes
-from .queries import Fusion, Further, Mode, asked
+from .queries import Further, Fusion, Mode, asked
 from .tree_code import TreeCode
 from .tree_entries import (
     AddedFolder,

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nuthatch_link::{
-    AddOptions, AddReport, CollectionOptions, Database, Error, PassagesMade, ProcessMemory, Result as EngineResult, Tree,
-    TreeSnapshot, Value, WalkOptions,
+    AddOptions, AddReport, CollectionOptions, Database, Error, PassagesMade, ProcessMemory, Result as EngineResult,
+    Tree, TreeSnapshot, Value, WalkOptions,
 };
 use nuthatch_worktree::{AddOptions as StoreOptions, Added, Walk, add as store};
 use serde_json::json;
@@ -175,7 +175,9 @@ impl Add {
             let Some(stored) = &mut stored else { return Ok(Outcome::Interrupted) };
             let folder = database.folder().to_path_buf();
             let leaves = stored.pending() > 0 && !self.no_embed && !self.wait && embed::holds(&database)?;
-            if self.wait && let Some(passages) = database.passages_of_trees()? {
+            if self.wait
+                && let Some(passages) = database.passages_of_trees()?
+            {
                 embed::wait_for(&passages, &mut Meter::new(self.quiet), cancel)?;
                 if let Some(made) = &mut stored.passages {
                     made.pending = passages.info()?.pending;

@@ -169,7 +169,8 @@ impl Search {
                 (Ok(_), None) => Err(Error::not_found("the trees have been dropped meanwhile").into()),
             };
         }
-        let mut collection = database.existing_collection(&self.collection).map_err(|error| of_trees(database, error))?;
+        let mut collection =
+            database.existing_collection(&self.collection).map_err(|error| of_trees(database, error))?;
         if query.is_some() && self.mode != Some(Mode::Text) {
             collection = database.collection(&self.collection, self.embedder.options()?)?;
         }

@@ -174,7 +174,8 @@ impl Round {
         let parts = |added: u64, changed: u64, gone: u64| format!("{added} added, {changed} changed, {gone} gone");
         let mut said = Vec::new();
         if let Some(tree) = &self.tree {
-            let made = self.made.as_ref().map_or(String::new(), |made| format!(", {}", count(made.passages, "passage")));
+            let made =
+                self.made.as_ref().map_or(String::new(), |made| format!(", {}", count(made.passages, "passage")));
             said.push(format!("tree: {}{made}", parts(tree.added, tree.changed, tree.gone)));
         }
         if let Some(report) = &self.passages {

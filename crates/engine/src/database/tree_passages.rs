@@ -16,7 +16,8 @@ impl Database {
     /// `NotFound` when there are no trees.
     pub(crate) fn tree_passages(&self, embedder: &Choice) -> Result<TreePassages> {
         let keyspace = self.keyspace(TREES, Kind::Trees, true)?;
-        let options = CollectionOptions { embedder: embedder.chosen(self.call.embedder()), ..CollectionOptions::default() };
+        let options =
+            CollectionOptions { embedder: embedder.chosen(self.call.embedder()), ..CollectionOptions::default() };
         let collection = self.any_collection(TREES, options)?;
         Ok(TreePassages { trees: Trees::of(&keyspace)?, collection })
     }

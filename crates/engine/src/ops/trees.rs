@@ -9,8 +9,8 @@ use crate::database::Database;
 use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
     self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, MakePassages,
-    PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck, TreeEntry,
-    TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
+    PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck,
+    TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
 };
 
 /// The names of all trees.
@@ -157,7 +157,7 @@ impl Op for AskCode {
 impl Op for MakePassages {
     type On = on::Everything;
     type Answer = PassagesMade;
-    const NAME: &'static str = "trees.make_passages";
+    const NAME: &'static str = "passages.make";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.database()?.tree_passages(&self.embedder)?.make(&self.at)
@@ -167,7 +167,7 @@ impl Op for MakePassages {
 impl Op for SearchTree {
     type On = on::Everything;
     type Answer = TreeAnswer;
-    const NAME: &'static str = "trees.search";
+    const NAME: &'static str = "passages.search";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.database()?.tree_passages(&self.embedder)?.search(&self)
@@ -185,7 +185,7 @@ pub struct SweepPassages;
 impl Op for SweepPassages {
     type On = on::Everything;
     type Answer = u64;
-    const NAME: &'static str = "trees.sweep_passages";
+    const NAME: &'static str = "passages.sweep";
     const SCOPE: Scope = Scope::Write;
     const REPEAT: Repeat = Repeat::Resumes;
 

@@ -145,9 +145,7 @@ class Database(OverHttp):
     def drop_graph(self, name: str) -> bool:
         return self._drop("graph", address("graphs", name))
 
-    def tree(
-        self, name: str, create: bool, durability: str | None, embedder: _core.Embedder | str | None
-    ) -> Tree:
+    def tree(self, name: str, create: bool, durability: str | None, embedder: _core.Embedder | str | None) -> Tree:
         _core.check_tree(name)
         chosen = _embedder(embedder)
         durable = checked(durability)

@@ -132,9 +132,8 @@ impl TreePassages {
     /// tree, of which most are the same.
     fn complete_numbers(&self, stamp: &Stamp) -> Option<Arc<[i64]>> {
         let lives = self.trees.attached.passages.lives.lock();
-        let made_so = |live: &&Arc<Live>| {
-            (&live.stamp.made_by, live.stamp.collection) == (&stamp.made_by, stamp.collection)
-        };
+        let made_so =
+            |live: &&Arc<Live>| (&live.stamp.made_by, live.stamp.collection) == (&stamp.made_by, stamp.collection);
         let mut of_tree = lives.iter().rev().filter(made_so).filter(|live| live.stamp.tree == stamp.tree);
         let found = of_tree.next().or_else(|| lives.iter().filter(made_so).max_by_key(|live| live.numbers.len()));
         found.map(|live| live.numbers.clone())

@@ -264,7 +264,8 @@ impl TreePassages {
         });
         let Some(name) = other.map(|source| source.name()) else { return Ok(0) };
         let Some(entry) = self.collection.core.file_entry(&name)? else { return Ok(0) };
-        let places: HashMap<&[u8; 16], usize> = entry.passages.iter().enumerate().map(|(at, hash)| (hash, at)).collect();
+        let places: HashMap<&[u8; 16], usize> =
+            entry.passages.iter().enumerate().map(|(at, hash)| (hash, at)).collect();
         let (alike, ids): (Vec<&mut Record>, Vec<String>) = records
             .iter_mut()
             .zip(hashes)

@@ -23,8 +23,20 @@ use crate::{Error, Result, What};
 const PATHS_SHOWN: usize = 10;
 /// Fields of a passage that its content tells, whatever the path.
 const OF_PASSAGE: [&str; 14] = [
-    "kind", "lang", "mime", "bytes", "passage", "start_line", "end_line", "start_byte", "end_byte", "title", "heading",
-    "page", "place", CONTENT,
+    "kind",
+    "lang",
+    "mime",
+    "bytes",
+    "passage",
+    "start_line",
+    "end_line",
+    "start_byte",
+    "end_byte",
+    "title",
+    "heading",
+    "page",
+    "place",
+    CONTENT,
 ];
 /// Fields of a file in a tree.
 const OF_FILE: [&str; 5] = ["path", "name", "mtime", "mode", "sequence"];
@@ -85,7 +97,9 @@ impl TreePassages {
             // A hit names all paths of its content.
             Some("path") => search.refine.group_by = Some(SOURCE.into()),
             Some(field) if is_of_file(field) => {
-                return Err(Error::invalid(format!("hits of a tree cannot be grouped by {field:?}; group by \"path\"")));
+                return Err(Error::invalid(format!(
+                    "hits of a tree cannot be grouped by {field:?}; group by \"path\""
+                )));
             }
             _ => {}
         }
@@ -154,7 +168,9 @@ impl TreePassages {
         let Some((source, number)) = passage_of(&hit.id) else { return Ok(()) };
         let (mut paths, mut first) = (Vec::new(), None);
         for path in live.paths_of(source.number()).filter(|path| lies_at(&ask.below, path)) {
-            let Some((sequence, version)) = read::version_at(rows, &ask.at.tree, live.moment(), path)? else { continue };
+            let Some((sequence, version)) = read::version_at(rows, &ask.at.tree, live.moment(), path)? else {
+                continue;
+            };
             if version.what.content() != Some(&source.id) || Source::of(path, source.id) != source {
                 continue;
             }

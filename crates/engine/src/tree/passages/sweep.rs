@@ -29,8 +29,7 @@ impl TreePassages {
             let Some((last, _)) = entries.last() else { break };
             from = format!("{last}\0");
             let there = self.contents_among(&entries)?;
-            let is_lost =
-                |name: &str| Source::of_name(name).is_none_or(|source| !there.contains(&source.id));
+            let is_lost = |name: &str| Source::of_name(name).is_none_or(|source| !there.contains(&source.id));
             let mut set = WriteSet::default();
             for (name, entry) in entries.into_iter().filter(|(name, _)| is_lost(name)) {
                 set.deletes.extend(FileEntry::decode(&entry)?.ids(&name));

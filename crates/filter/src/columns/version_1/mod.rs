@@ -26,9 +26,9 @@ use self::scan::{rows_with_value, scan};
 use super::ColumnKind;
 use super::bytes::{corrupt, number};
 use super::evaluate::{Rows, Tests, successor};
-use crate::{FilterError, Value};
 use crate::interval::{Bools, Datetimes, Floats, Interval, Ints, Scalars};
 use crate::like::LikePattern;
+use crate::{FilterError, Value};
 
 /// Values unpacked, and terms read, at a time.
 const BATCH: usize = 4096;
