@@ -75,6 +75,16 @@ impl Meter {
         self.tell(done, total, &line, "");
     }
 
+    /// Where the passages of a tree stand.
+    pub fn show_passages(&mut self, tree: &str, done: u64, total: u64, passages: u64) {
+        if !self.is_due() {
+            return;
+        }
+        let (done_shown, total_shown) = (thousands(done), count(total, "content"));
+        let line = format!("{}: {done_shown} of {total_shown}, {}", output::plain(tree), count(passages, "passage"));
+        self.tell(done, total, &line, "");
+    }
+
     /// Where a backup, a check or a restore stands.
     pub fn show_backup(&mut self, progress: &BackupProgress) {
         if !self.is_due() {

@@ -50,6 +50,18 @@ pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option
     Ok((by_name.unwrap_or_else(|| by_content(bytes)), None))
 }
 
+/// What of a path decides, together with the bytes, how a file is read: a file name that stands for all names like it.
+pub(crate) fn form_of(path: &Path) -> String {
+    let plain = |extension: &str| extension.len() <= 16 && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some(extension) if plain(extension) => format!("file.{}", extension.to_ascii_lowercase()),
+        _ => match (by_name(path), path.file_name().and_then(|name| name.to_str())) {
+            (Some(_), Some(name)) => name.to_owned(),
+            _ => "file".to_owned(),
+        },
+    }
+}
+
 pub(crate) const RTF: Format = Format { kind: Kind::Document, lang: Some("rtf"), mime: "application/rtf" };
 const PDF: Format = Format { kind: Kind::Pdf, lang: Some("pdf"), mime: "application/pdf" };
 const HTML: Format = Format { kind: Kind::Html, lang: Some("html"), mime: "text/html" };

@@ -59,6 +59,12 @@ use std::path::Path;
 /// knows to extract unchanged files again.
 pub const VERSION: u32 = 3;
 
+/// A file name that stands for every path whose files are read alike: [`extract`] gives the same for equal bytes and equal
+/// forms, whatever folders and names they are in. It is a name without a folder, such as `file.md`, `Makefile` or `file`.
+pub fn form_of(path: &Path) -> String {
+    detect::form_of(path)
+}
+
 /// Text, title and passages of one file. `path` decides the format together with the bytes, and names the file in
 /// errors; nothing is read from disk.
 ///

@@ -1,6 +1,7 @@
 //! The filter as a tree.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::Value;
 
@@ -31,6 +32,14 @@ pub enum Filter {
         field: String,
         /// No row when empty.
         values: Vec<Value>,
+    },
+    /// An int of the field is one of these, which ascend; a float never is. Made by programs, for large sets: the language has
+    /// [`Filter::In`].
+    Among {
+        /// Dotted path of the field.
+        field: String,
+        /// No row when empty.
+        numbers: Arc<[i64]>,
     },
     /// One and the same element is at least `low` and at most `high`.
     Between {
@@ -128,6 +137,7 @@ impl Filter {
             Filter::Not(inner) => inner.collect_fields(fields),
             Filter::Compare { field, .. }
             | Filter::In { field, .. }
+            | Filter::Among { field, .. }
             | Filter::Between { field, .. }
             | Filter::Exists { field }
             | Filter::Like { field, .. }

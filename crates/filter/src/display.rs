@@ -28,6 +28,8 @@ impl fmt::Display for Filter {
                 }
                 f.write_str(")")
             }
+            // Made by programs: the text tells people, and is not read again.
+            Filter::Among { field, numbers } => write!(f, "{} AMONG {} NUMBERS", Path(field), numbers.len()),
             Filter::Between { field, low, high } => {
                 write!(f, "{} BETWEEN {} AND {}", Path(field), Literal(low), Literal(high))
             }

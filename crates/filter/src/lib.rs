@@ -46,6 +46,7 @@ mod json;
 mod like;
 mod matching;
 mod parse;
+mod partial;
 mod scalar;
 mod schema;
 mod time;

@@ -24,6 +24,10 @@ impl Filter {
             Filter::In { field, values } => any_at(payload, field, &mut |found| {
                 values.iter().any(|value| compare(found, &Literal::new(value)) == Some(Ordering::Equal))
             }),
+            Filter::Among { field, numbers } => any_at(payload, field, &mut |found| match found {
+                Value::Int(number) => numbers.binary_search(number).is_ok(),
+                _ => false,
+            }),
             Filter::Between { field, low, high } => {
                 let (low, high) = (Literal::new(low), Literal::new(high));
                 any_at(payload, field, &mut |found| {

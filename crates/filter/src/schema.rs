@@ -177,6 +177,7 @@ impl Filter {
             Filter::And(parts) | Filter::Or(parts) => parts.iter().try_for_each(|part| part.check(schema)),
             Filter::Not(inner) => inner.check(schema),
             Filter::Exists { field } => schema.kinds(field).map(drop),
+            Filter::Among { .. } => Ok(()),
             Filter::Compare { field, value, .. } => check_values(schema, field, [value]),
             Filter::In { field, values } => check_values(schema, field, values),
             Filter::Between { field, low, high } => check_values(schema, field, [low, high]),

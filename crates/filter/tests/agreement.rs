@@ -109,6 +109,9 @@ fn leaf() -> impl Strategy<Value = Filter> {
         6 => (field(), prop::sample::select(ops), literal())
             .prop_map(|(field, op, value)| Filter::Compare { field, op, value }),
         2 => (field(), prop::collection::vec(literal(), 0..9)).prop_map(|(field, values)| Filter::In { field, values }),
+        2 => (field(), prop::collection::btree_set(int(), 0..9)).prop_map(|(field, numbers)| {
+            Filter::Among { field, numbers: numbers.into_iter().collect() }
+        }),
         2 => (field(), literal(), literal()).prop_map(|(field, low, high)| Filter::Between { field, low, high }),
         2 => field().prop_map(|field| Filter::Exists { field }),
         2 => (field(), "[abé%_!]{0,4}", escape)
@@ -256,6 +259,7 @@ fn writable(filter: &Filter) -> bool {
         Filter::Compare { value, .. } | Filter::Contains { value, .. } => literal(value),
         Filter::In { values, .. } => values.iter().all(literal),
         Filter::Between { low, high, .. } => literal(low) && literal(high),
+        Filter::Among { .. } => false,
         Filter::True | Filter::Exists { .. } | Filter::Like { .. } | Filter::Prefix { .. } => true,
     }
 }
@@ -328,9 +332,20 @@ fn large_filter(rng: &mut fastrand::Rng, payloads: &[Payload], depth: u8) -> Fil
         None => Value::Int(rng.i64(..1000)),
     };
     let (a, b) = (literal(), literal());
-    let values = (0..9).map(|_| literal()).collect();
+    let values: Vec<Value> = (0..9).map(|_| literal()).collect();
     let ops = [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
-    match rng.u8(..8) {
+    match rng.u8(..9) {
+        8 => {
+            let mut numbers: Vec<i64> = values
+                .into_iter()
+                .filter_map(|value| if let Value::Int(int) = value { Some(int) } else { None })
+                .collect();
+            let first = rng.i64(..150_000);
+            numbers.extend(first..first + rng.i64(..20_000));
+            numbers.sort_unstable();
+            numbers.dedup();
+            Filter::Among { field, numbers: numbers.into() }
+        }
         0..3 => Filter::Compare { field, op: *rng.choice(&ops).unwrap(), value: a },
         3 | 4 => Filter::Between { field, low: a, high: b },
         5 => Filter::In { field, values },

@@ -11,7 +11,7 @@ use nuthatch_engine::database::{Database as LocalDatabase, Doctor, Erase, Migrat
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::Kind;
 use nuthatch_engine::lock::Holder;
-use nuthatch_engine::ops::{Op, View, collections, keyspaces, maintenance, on};
+use nuthatch_engine::ops::{Op, collections, keyspaces, maintenance, on};
 use nuthatch_engine::options::Options;
 use nuthatch_engine::transaction::WriteBatch;
 use nuthatch_engine::transfer::{self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, Outlet};
@@ -288,6 +288,25 @@ impl Database {
         let tree = self.open_trees(name, true)?;
         tree.info()?;
         Ok(tree)
+    }
+
+    /// The passages of all trees, as a collection that only searches of trees write; `None` when none were made.
+    pub fn passages_of_trees(&self) -> Result<Option<Collection>> {
+        let found = match self.side()? {
+            Side::Here(db) => db
+                .passages_of_trees()
+                .and_then(|local| Ok(Collection::held(self.link.here()?, local, EmbedderChoice::Auto))),
+            Side::There(link) => {
+                let options = (&CollectionOptions::default()).into();
+                let open = collections::Open { name: TREES.into(), options, must_exist: true };
+                let opened = link.ask(Of::Everything, &EmbedderChoice::Auto, &open);
+                opened.and_then(|opened| Collection::served(link, TREES, opened, EmbedderChoice::Auto))
+            }
+        };
+        match found {
+            Err(error) if error.is_missing(What::Collection) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// Names of all trees, sorted.
@@ -615,10 +634,7 @@ impl Database {
     }
 
     pub(crate) fn ask<O: Op<On = on::Everything>>(&self, op: O) -> Result<O::Answer> {
-        match self.side()? {
-            Side::Here(db) => op.run(&View::Everything(&db)),
-            Side::There(link) => link.ask(Of::Everything, &EmbedderChoice::Auto, &op),
-        }
+        self.link.ask_everything(&EmbedderChoice::Auto, op)
     }
 }
 

@@ -3,13 +3,15 @@
 use nuthatch_engine::collection::Collection;
 use nuthatch_engine::database::Database;
 use nuthatch_engine::kv::{Keyspace, Kind};
+use nuthatch_engine::tree::TREES;
 use nuthatch_engine::{Error, ErrorKind, Result, What};
 
 use crate::request::ObjectRef;
 
 /// The collection that a handle means, unless it was dropped.
 pub(crate) fn collection(db: &Database, place: &ObjectRef) -> Result<Collection> {
-    the_same(What::Collection, place, db.existing_collection(&place.name), Collection::id)
+    let found = if place.name == TREES { db.passages_of_trees() } else { db.existing_collection(&place.name) };
+    the_same(What::Collection, place, found, Collection::id)
 }
 
 /// The keyspace or graph that a handle means, unless it was dropped.

@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
-use nuthatch_engine::call::{Call, Choice, Waits};
+use nuthatch_engine::call::{Asked, Call, Choice, Waits};
 use nuthatch_engine::codec::Bytes;
 use nuthatch_engine::database::Database as LocalDatabase;
 use nuthatch_engine::lock::Holder;
-use nuthatch_engine::ops::Op;
+use nuthatch_engine::ops::{Op, View, on};
 use nuthatch_engine::tenant::{DEFAULT, TenantPlace};
 use nuthatch_engine::transaction::WriteBatch;
 use nuthatch_engine::{EmbedderChoice, Error, Result};
@@ -111,6 +111,23 @@ impl Route {
         let (embedder_there, operation) = (Choice::from(embedder), Bytes(operation));
         let ask = Ask::Operation { of, embedder: embedder_there, name: O::NAME.into(), operation };
         self.ask_meanwhile(ask, &mut Meanwhile::new(embedder, &waits))
+    }
+
+    /// Asks the tenant's data as a whole, in this process or in the one that holds the folder.
+    pub fn ask_everything<O: Op<On = on::Everything>>(&self, embedder: &EmbedderChoice, op: O) -> Result<O::Answer> {
+        let link = self.here()?;
+        match link.role()? {
+            Role::Holds(held) => {
+                let mut call = link.call.clone();
+                if !matches!(embedder, EmbedderChoice::Auto) {
+                    let asked = Asked { embedder: embedder.clone(), ..Asked::default() };
+                    call = Call::of(asked).waiting(call.waits().clone());
+                }
+                op.run(&View::Everything(&held.db().on_behalf_of(&call)))
+            }
+            Role::IsServed(_) => link.ask(Of::Everything, embedder, &op),
+            Role::Closed => Err(Error::closed()),
+        }
     }
 
     /// Asks for something other than an operation, or does more than wait for the answer.

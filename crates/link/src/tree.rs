@@ -2,17 +2,20 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
+use nuthatch_engine::call::Choice;
 use nuthatch_engine::codec::Bytes;
+use nuthatch_engine::collection::{Answer, Search};
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
-    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, PUT_BYTES_MAX,
-    PutFile, PutFiles, PutReport, PutWhat, Retention, TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased,
-    TreeInfo, TreePage, TreeSnapshot, check_path,
+    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, MakePassages,
+    PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES, TreeAt,
+    TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, check_path,
 };
-use nuthatch_engine::{Error, ErrorKind, Result, What};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
 
 use crate::route::Route;
 use crate::rows::{From, Inner};
@@ -39,7 +42,9 @@ pub struct Files {
 pub struct Tree {
     files: Files,
     inner: Arc<Inner>,
+    link: Route,
     durability: Durability,
+    embedder: EmbedderChoice,
 }
 
 /// What a search of a tree's files has come to.
@@ -225,22 +230,86 @@ impl Deref for Tree {
 
 impl Tree {
     pub(crate) fn held(link: Route, local: LocalKeyspace, name: &str) -> Self {
-        Self::of(Inner::held(link, local), name)
+        Self::of(Inner::held(link.clone(), local), link, name)
     }
 
     pub(crate) fn served(link: Route, name: &str, id: u32) -> Self {
-        Self::of(Inner::served(link, TREES, Kind::Trees, id), name)
+        Self::of(Inner::served(link.clone(), TREES, Kind::Trees, id), link, name)
     }
 
-    fn of(inner: Inner, name: &str) -> Self {
-        let inner = Arc::new(inner);
-        Self { files: Files::new(From::Now(inner.clone()), name), inner, durability: Durability::default() }
+    fn of(inner: Inner, link: Route, name: &str) -> Self {
+        let (inner, durability) = (Arc::new(inner), Durability::default());
+        let files = Files::new(From::Now(inner.clone()), name);
+        Self { files, inner, link, durability, embedder: EmbedderChoice::Auto }
+    }
+
+    /// The same tree, whose passages and questions get their vectors from this embedder. The first that makes any settles it
+    /// for all trees of the tenant.
+    #[must_use]
+    pub fn with_embedder(&self, embedder: EmbedderChoice) -> Self {
+        Self { embedder, ..self.clone() }
     }
 
     /// The same tree, written with another durability.
     #[must_use]
     pub fn with_durability(&self, durability: Durability) -> Self {
         Self { durability, ..self.clone() }
+    }
+
+    /// Makes the passages that the tree's files lack at a moment, in as many steps as that takes: a search would make them,
+    /// too, and then waits for it. `going` hears what has been made so far, and ends the work with `false`; what was made stays.
+    ///
+    /// # Errors
+    /// `Unavailable` when vectors are to be made and there is no embedder, `Invalid` for another one than the tenant's trees
+    /// have.
+    pub fn make_passages(
+        &self,
+        as_of: Option<&str>,
+        mut going: impl FnMut(&PassagesMade) -> bool,
+    ) -> Result<PassagesMade> {
+        let mut all = PassagesMade::default();
+        loop {
+            let ask = MakePassages { at: self.at(as_of), embedder: Choice::from(&self.embedder) };
+            let made = self.link.ask_everything(&self.embedder, ask)?;
+            all.contents += made.contents;
+            all.passages += made.passages;
+            all.reused += made.reused;
+            all.bytes += made.bytes;
+            all.unread.extend(made.unread);
+            (all.left, all.pending) = (made.left, made.pending);
+            if !going(&all) || all.left == 0 {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Finds the best passages of the tree's files as they were at a moment, as [`Records::search`](crate::Records::search)
+    /// does. Hits have the paths of that moment, and conditions may name what files have: `path`, `name`, `mtime`, `mode`,
+    /// `sequence`. Passages that are not there yet are made first.
+    ///
+    /// # Errors
+    /// `NotFound` for a tree or a snapshot that is not there; those of a collection's search.
+    pub fn search(&self, as_of: Option<&str>, below: &str, search: &Search) -> Result<Answer> {
+        let (at, embedder) = (self.at(as_of), Choice::from(&self.embedder));
+        let mut ask = SearchTree { at, below: below.into(), embedder, search: search.clone() };
+        let started = Instant::now();
+        loop {
+            let found = self.link.ask_everything(&self.embedder, ask.clone())?;
+            if found.left == 0 {
+                return Ok(found.answer);
+            }
+            if let Some(limit) = search.time_limit {
+                let Some(left) = limit.checked_sub(started.elapsed()) else {
+                    let why = format!(
+                        "passages of {} contents of tree {:?} are still to be made; those made so far stay: search again, \
+                        or make them first",
+                        found.left, self.name
+                    );
+                    return Err(Error::new(ErrorKind::Unavailable, why));
+                };
+                ask.search.time_limit = Some(left);
+            }
+        }
     }
 
     /// Writes files, folders and links, and removes paths, all or nothing and as one write. What stands there in the same way is
@@ -319,7 +388,9 @@ impl Tree {
     /// Erases every version of what ever stood at or below a path, also those that snapshots show. Bytes that nothing else
     /// holds leave the disk with the next [`reclaim`](crate::Database::reclaim), whose receipt proves it.
     pub fn erase(&self, path: &str) -> Result<TreeErased> {
-        self.write(trees::Erase { tree: self.name.clone(), path: path.into() })
+        let erased = self.write(trees::Erase { tree: self.name.clone(), path: path.into() })?;
+        self.sweep()?;
+        Ok(erased)
     }
 
     /// Names the tree as it stands. That takes no time whatever its size, and lasts until the snapshot is dropped.
@@ -332,18 +403,28 @@ impl Tree {
 
     /// Drops a snapshot, and the versions that it alone has kept. False when there is none of that name.
     pub fn drop_snapshot(&self, name: &str) -> Result<bool> {
-        self.write(trees::DropSnapshot { tree: self.name.clone(), name: name.into() })
+        let was_there = self.write(trees::DropSnapshot { tree: self.name.clone(), name: name.into() })?;
+        self.sweep()?;
+        Ok(was_there)
     }
 
     /// Changes how long versions are kept, and removes those that need not be kept any longer. By default those of the last
     /// 30 days are kept, and the last ten of each path; named snapshots keep theirs.
     pub fn set_retention(&self, retention: Retention) -> Result<()> {
-        self.write(trees::SetRetention { tree: self.name.clone(), retention })
+        self.write(trees::SetRetention { tree: self.name.clone(), retention })?;
+        self.sweep()
+    }
+
+    /// Removes the passages of contents that are gone.
+    fn sweep(&self) -> Result<()> {
+        self.link.ask_everything(&EmbedderChoice::Auto, trees::SweepPassages).map(drop)
     }
 
     /// Erases it with all versions and snapshots.
     pub(crate) fn erase_all(&self) -> Result<bool> {
-        self.write(trees::Drop(self.name.clone()))
+        let was_there = self.write(trees::Drop(self.name.clone()))?;
+        self.sweep()?;
+        Ok(was_there)
     }
 
     /// The names of all trees.

@@ -212,14 +212,23 @@ impl Database {
     }
 
     /// Made by its first file; it must be there, unless `create`.
-    fn tree(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Tree> {
+    fn tree(
+        &self,
+        py: Python<'_>,
+        name: String,
+        create: bool,
+        durability: Option<&str>,
+        embedder: Option<Choice<'_>>,
+    ) -> PyResult<Tree> {
         let database = self.handle.get(py)?;
         let durability = keyspace::durability(py, durability)?.unwrap_or_default();
-        let tree = engine(py, || match create {
-            true => database.tree(&name),
-            false => database.existing_tree(&name),
+        let chosen = embedder.as_ref().map_or(Ok(EmbedderChoice::Auto), Choice::choose);
+        let tree = engine(py, || {
+            let embedder = chosen?;
+            let tree = if create { database.tree(&name) } else { database.existing_tree(&name) };
+            Ok(tree?.with_durability(durability).with_embedder(embedder))
         })?;
-        Ok(Tree::live(tree.with_durability(durability), self.handle.clone()))
+        Ok(Tree::live(tree, self.handle.clone()))
     }
 
     fn tree_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {

@@ -1,6 +1,7 @@
 //! A tree as Python sees it: as it is, or in a snapshot. What it tells comes as the dicts of its JSON, which a server sends, too.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use nuthatch_link as core;
 use nuthatch_link::{
@@ -11,12 +12,15 @@ use nuthatch_worktree as worktree;
 use nuthatch_worktree::{AddOptions, RestoreOptions, Walk};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use serde::{Deserialize, Serialize};
 
+use crate::adding::CancelFlag;
 use crate::error::{engine, invalid};
 use crate::forked::Forked;
 use crate::handle::Handle;
+use crate::results::Results;
+use crate::searching::Query;
 use crate::value::json_to_python;
 
 /// What one content may print, and about what a page of a search has.
@@ -246,6 +250,34 @@ impl Tree {
         });
         let put = PutFiles { files: files.collect(), gone, ..PutFiles::default() };
         to_python(py, &self.write(py, |tree| tree.put_all(put))?)
+    }
+
+    /// The best passages at a moment.
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        below: &str,
+        asked: Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, Results>> {
+        let query = Query::of(&asked)?;
+        let explain = query.asked.explain;
+        let answer = self.write(py, |tree| tree.search(as_of, below, &query.search()?))?;
+        Results::of(py, answer, explain)
+    }
+
+    /// Makes the passages that are missing.
+    fn make_passages<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        cancel: Option<Bound<'py, CancelFlag>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let cancel = cancel.map(|cancel| cancel.get().shared());
+        let made = self.write(py, |tree| {
+            tree.make_passages(as_of, |_| cancel.as_ref().is_none_or(|cancel| !cancel.load(Ordering::SeqCst)))
+        })?;
+        to_python(py, &made)
     }
 
     fn remove(&self, py: Python<'_>, path: &str) -> PyResult<u64> {

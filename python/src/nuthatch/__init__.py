@@ -124,9 +124,11 @@ from .tree_entries import (
     TreeEntry,
     TreeErased,
     TreeInfo,
+    TreePassages,
     TreeRetention,
     TreeSnapshot,
     TreeTotals,
+    UnreadFile,
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches
 from .vector_fields import VectorField
@@ -258,10 +260,12 @@ __all__ = [
     "TreeEntry",
     "TreeErased",
     "TreeInfo",
+    "TreePassages",
     "TreeRetention",
     "TreeSnapshot",
     "TreeTotals",
     "UnavailableError",
+    "UnreadFile",
     "Upserted",
     "VectorField",
     "VectorFieldInfo",

@@ -232,9 +232,16 @@ class AsyncDatabase(AsyncTenants):
         """As ``Database.drop_graph``."""
         return await in_thread(self.sync.drop_graph, name)
 
-    async def tree(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncTree:
+    async def tree(
+        self,
+        name: str,
+        *,
+        create: bool = True,
+        durability: Durability | None = None,
+        embedder: EmbedderLike | None = None,
+    ) -> AsyncTree:
         """As ``Database.tree``."""
-        return AsyncTree(await in_thread(self.sync.tree, name, create=create, durability=durability))
+        return AsyncTree(await in_thread(self.sync.tree, name, create=create, durability=durability, embedder=embedder))
 
     async def trees(self) -> list[str]:
         """As ``Database.trees``."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from .kv_entries import Bytes
 from .threads import in_thread
@@ -21,9 +21,17 @@ from .tree_entries import (
     TreeEntry,
     TreeErased,
     TreeInfo,
+    TreePassages,
     TreeSnapshot,
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .queries import Further, Fusion, Mode
+    from .results import Results
+    from .vectors import Vector
 
 _Entries: TypeAlias = "list[TreeEntry]"
 _Changes: TypeAlias = "list[TreeChange]"
@@ -247,6 +255,57 @@ class AsyncTree(AsyncTreeReads):
         return await in_thread(
             self.sync.add, path, below=below, hidden=hidden, ignore=ignore, keep_missing=keep_missing
         )
+
+    async def search(
+        self,
+        text: str | None = None,
+        *,
+        as_of: AsOf | None = None,
+        below: str = "",
+        where: str | None = None,
+        vector: Vector | None = None,
+        like: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        ef: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+        **further: Unpack[Further],
+    ) -> Results:
+        """As ``Tree.search``."""
+        return await in_thread(
+            self.sync.search,
+            text,
+            as_of=as_of,
+            below=below,
+            where=where,
+            vector=vector,
+            like=like,
+            limit=limit,
+            offset=offset,
+            cursor=cursor,
+            mode=mode,
+            fusion=fusion,
+            weights=weights,
+            include=include,
+            explain=explain,
+            recall=recall,
+            ef=ef,
+            exact=exact,
+            timeout=timeout,
+            **further,
+        )
+
+    async def make_passages(self, *, as_of: AsOf | None = None) -> TreePassages:
+        """As ``Tree.make_passages``."""
+        return await in_thread(self.sync.make_passages, as_of=as_of)
 
     async def remove(self, path: str) -> int:
         """As ``Tree.remove``."""

@@ -278,11 +278,20 @@ class Database(Tenants):
         """Deletes a graph with everything in it. Returns False when there is none."""
         return self._core.drop_graph(arguments.text("name", name))
 
-    def tree(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Tree:
+    def tree(
+        self,
+        name: str,
+        *,
+        create: bool = True,
+        durability: Durability | None = None,
+        embedder: EmbedderLike | None = None,
+    ) -> Tree:
         """Returns the tree of that name, which its first file makes; ``create=False`` raises
         NotFoundError when there is none.
 
-        ``durability`` is that of its writes. Programs older than trees refuse a folder that has
+        ``durability`` is that of its writes. ``embedder`` makes the vectors of its passages and of
+        the questions of ``Tree.search``, as for ``collection``: the first one that makes any is that
+        of all trees. Programs older than trees refuse a folder that has
         one.
 
         >>> import nuthatch
@@ -292,7 +301,10 @@ class Database(Tenants):
         (['notes'], b'hello')
         """
         core = self._core.tree(
-            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+            arguments.text("name", name),
+            arguments.flag("create", create),
+            arguments.durability(durability),
+            resolve(embedder),
         )
         return Tree(core)
 

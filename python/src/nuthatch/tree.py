@@ -1,8 +1,8 @@
 """Trees: files kept bit for bit under relative paths, with versions and named snapshots.
 
 What it is: ``Database.tree`` gives a ``Tree``, for originals: getting back the very bytes that were put, as they are or as
-they were, comparing states, and searching the bytes exactly.
-What it is not: a way to search by meaning (collections hold passages), nor a file system: nothing is mounted or locked.
+they were, comparing states, and searching the bytes exactly or by their passages.
+What it is not: a file system: nothing is mounted or locked.
 Invariant: every write is one atomic batch; a file that is being read stays one version.
 """
 
@@ -11,13 +11,14 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from . import arguments, tree_entries, tree_grep
 from .errors import InvalidError, NotFoundError
 from .kv_entries import Bytes, as_bytes
+from .queries import Further, Fusion, Mode, asked
 from .tree_code import TreeCode
 from .tree_entries import (
     AddedFolder,
@@ -28,13 +29,18 @@ from .tree_entries import (
     TreeEntry,
     TreeErased,
     TreeInfo,
+    TreePassages,
     TreeSnapshot,
 )
 from .tree_file import BUFFER_BYTES, PART_BYTES, TreeFile
 from .tree_grep import GrepMatches
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .cores import TreeCore
+    from .results import Results
+    from .vectors import Vector
 
 #: Entries that an iteration reads at once.
 _PAGE = 1000
@@ -412,6 +418,72 @@ class Tree(TreeReads):
             }
         )
         return tree_entries.added_folder(parts)
+
+    def search(
+        self,
+        text: str | None = None,
+        *,
+        as_of: AsOf | None = None,
+        below: str = "",
+        where: str | None = None,
+        vector: Vector | None = None,
+        like: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        ef: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+        **further: Unpack[Further],
+    ) -> Results:
+        """Returns the best ``limit`` passages of the files, as they are or as they were: that many
+        whenever that many match.
+
+        Arguments are those of ``Collection.search``. ``where`` may name fields of passages
+        (``kind``, ``lang``, ``heading``, ``page``) and of files (``path``, ``name``, ``mtime``,
+        ``mode``, ``sequence``). A hit's ``payload`` has them, with the ``path`` of that moment; a
+        content at several paths is one hit, with all of them in ``paths``. ``like`` takes the id of
+        a hit. Passages that are not there yet are made first: see ``make_passages``.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     tree = db.tree("notes", embedder="none")
+        ...     _ = tree.put("a.md", "Ospreys eat fish."), tree.snapshot("v1"), tree.put("a.md", "Ospreys nest on poles.")
+        ...     [hit.payload["path"] for hit in tree.search("fish", as_of="v1")], len(tree.search("fish"))
+        (['a.md'], 0)
+        """
+        one = asked(
+            text=text,
+            vector=vector,
+            like=like,
+            limit=limit,
+            offset=offset,
+            cursor=cursor,
+            where=where,
+            mode=mode,
+            fusion=fusion,
+            weights=weights,
+            include=include,
+            explain=explain,
+            recall=recall,
+            ef=ef,
+            exact=exact,
+            timeout=timeout,
+            **further,
+        )
+        return self._core.search(_moment(as_of), arguments.text("below", below), one)
+
+    def make_passages(self, *, as_of: AsOf | None = None) -> TreePassages:
+        """Makes the passages that the files lack, so that no search has to. What could not be read
+        is in ``unread``, with the reason.
+        """
+        return tree_entries.passages(self._core.make_passages(_moment(as_of), None))
 
     def remove(self, path: str) -> int:
         """Removes a file, or everything below a folder, and returns how many files, folders and

@@ -62,6 +62,31 @@ class AddedFolder(NamedTuple):
     skipped: tuple[SkippedPath, ...]
 
 
+class UnreadFile(NamedTuple):
+    """A file that gave no passages."""
+
+    path: str
+    #: The reason, and what to do about it.
+    why: str
+    #: False for what is passed over by design, such as binaries.
+    is_error: bool
+
+
+class TreePassages(NamedTuple):
+    """What ``Tree.make_passages`` did."""
+
+    #: Contents that were read.
+    contents: int
+    #: Passages that were made of them.
+    passages: int
+    #: Of these, passages whose text was there before: their vectors were kept.
+    reused: int
+    #: Passages of all trees whose vectors are still to come; their words are found already.
+    pending: int
+    #: Files that gave none.
+    unread: tuple[UnreadFile, ...]
+
+
 class RestoredFiles(NamedTuple):
     """What ``Tree.restore`` wrote, or would write."""
 
@@ -205,6 +230,12 @@ def added_folder(parts: dict[str, Any]) -> AddedFolder:
     """What storing a folder did, from its parts."""
     counts = {name: parts[name] for name in ("added", "changed", "unchanged", "gone", "bytes_read")}
     return AddedFolder(**counts, skipped=_skipped(parts))
+
+
+def passages(parts: dict[str, Any]) -> TreePassages:
+    """What making passages did, from its parts."""
+    counts = {name: parts[name] for name in ("contents", "passages", "reused", "pending")}
+    return TreePassages(**counts, unread=tuple(UnreadFile(**unread) for unread in parts["unread"]))
 
 
 def restored_files(parts: dict[str, Any]) -> RestoredFiles:

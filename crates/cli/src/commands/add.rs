@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use nuthatch_link::{
-    AddOptions, AddReport, Database, Error, ProcessMemory, Result as EngineResult, Tree, TreeSnapshot, Value,
-    WalkOptions,
+    AddOptions, AddReport, CollectionOptions, Database, Error, PassagesMade, ProcessMemory, Result as EngineResult,
+    Tree, TreeSnapshot, Value, WalkOptions,
 };
 use nuthatch_worktree::{AddOptions as StoreOptions, Added, Walk, add as store};
 use serde_json::json;
@@ -30,9 +30,10 @@ pub struct Source {
     /// Files and folders to add; .gitignore is respected
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The collection for the passages
-    #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
-    pub collection: String,
+    /// The collection for the passages [default: documents; with --tree, none: `search --tree`
+    /// finds the tree's own passages]
+    #[arg(long, value_name = "NAME")]
+    pub collection: Option<String>,
     /// Skip files larger than this
     #[arg(long, default_value = "32MiB", value_parser = parse_bytes, value_name = "SIZE")]
     max_file_bytes: u64,
@@ -51,14 +52,14 @@ pub struct Source {
     /// Set a field of all passages of these files: JSON values, or text; may be repeated
     #[arg(long, value_name = "FIELD=VALUE", value_parser = tag::field, conflicts_with = "no_passages")]
     meta: Vec<(String, Value)>,
-    /// Also keep the files themselves, bit for bit, in this tree: one folder, which the tree then
+    /// Keep the files themselves, bit for bit, in this tree: one folder, which the tree then
     /// equals, or single files. Files of any size and type, and links
     #[arg(long, value_name = "NAME")]
     pub tree: Option<String>,
     /// Where they go in the tree [default: its root]
     #[arg(long, value_name = "PATH", requires = "tree", default_value = "", hide_default_value = true)]
     below: String,
-    /// Only into the tree: add no passages
+    /// Make no passages now; `search --tree` makes those that it needs
     #[arg(long, requires = "tree")]
     pub no_passages: bool,
     #[command(flatten)]
@@ -112,6 +113,16 @@ impl Source {
         Ok(())
     }
 
+    /// The collection that gets passages of the files where they are on the disk.
+    pub fn collection(&self) -> Option<&str> {
+        match &self.collection {
+            _ if self.no_passages => None,
+            Some(name) => Some(name),
+            None if self.tree.is_some() => None,
+            None => Some(COLLECTION_DEFAULT),
+        }
+    }
+
     /// How files become passages.
     pub fn options<'a>(&self) -> AddOptions<'a> {
         let walk = WalkOptions {
@@ -155,22 +166,34 @@ impl Add {
         let options = source.embedder.options()?;
         let database = folder::create(globals)?;
         let cancel = interrupt::flag("Stopping after this batch")?;
-        let stored = match &source.tree {
-            Some(name) => Some(self.store(&database, name, cancel)?),
+        let mut stored = match &source.tree {
+            Some(name) => Some(self.store(&database, name, &options, cancel)?),
             None => None,
         };
-        if let Some(stored) = &stored
-            && (source.no_passages || stored.added.cancelled)
-        {
+        let name = source.collection().filter(|_| stored.as_ref().is_none_or(|stored| !stored.is_cut(cancel)));
+        let Some(name) = name else {
+            let Some(stored) = &mut stored else { return Ok(Outcome::Interrupted) };
+            let folder = database.folder().to_path_buf();
+            let leaves = stored.pending() > 0 && !self.no_embed && !self.wait && embed::holds(&database)?;
+            if self.wait
+                && let Some(passages) = database.passages_of_trees()?
+            {
+                embed::wait_for(&passages, &mut Meter::new(self.quiet), cancel)?;
+                if let Some(made) = &mut stored.passages {
+                    made.pending = passages.info()?.pending;
+                }
+            }
             database.close()?;
+            if leaves {
+                embed::leave_behind(globals, &folder).map_err(|error| Error::io(&folder, &error))?;
+            }
             match self.json {
                 true => output::json(out, &json!({ "tree": stored.as_json() }))?,
                 false => stored.show(out)?,
             }
-            return Ok(if stored.added.cancelled { Outcome::Interrupted } else { Outcome::Done });
-        }
-        let collection =
-            database.collection(&source.collection, options)?.with_durability(source.durability.durability);
+            return Ok(if stored.is_cut(cancel) { Outcome::Interrupted } else { Outcome::Done });
+        };
+        let collection = database.collection(name, options)?.with_durability(source.durability.durability);
         let mut meter = Meter::new(self.quiet);
         let mut show = |progress: &_| meter.show(progress);
         let options = AddOptions {
@@ -217,11 +240,19 @@ struct Stored {
     tree: String,
     added: Added,
     snapshot: Option<TreeSnapshot>,
+    passages: Option<PassagesMade>,
 }
 
 impl Add {
-    fn store(&self, database: &Database, name: &str, cancel: &AtomicBool) -> Result<Stored, Failure> {
+    fn store(
+        &self,
+        database: &Database,
+        name: &str,
+        options: &CollectionOptions,
+        cancel: &AtomicBool,
+    ) -> Result<Stored, Failure> {
         let tree = database.tree(name)?.with_durability(self.source.durability.durability);
+        let tree = tree.with_embedder(options.embedder.clone());
         let added = self.source.store(&tree, database.folder(), self.keep_missing, cancel)?;
         if added.added + added.changed + added.unchanged == 0 && !added.cancelled {
             output::warning(
@@ -232,11 +263,36 @@ impl Add {
             Some(snapshot) if !added.cancelled => Some(tree.name_snapshot(snapshot)?),
             _ => None,
         };
-        Ok(Stored { tree: name.into(), added, snapshot })
+        let wants_passages = !self.source.no_passages && !added.cancelled;
+        let there = wants_passages && added.added + added.changed + added.unchanged > 0;
+        let passages = if there { Some(make_passages(&tree, self.quiet, cancel)?) } else { None };
+        Ok(Stored { tree: name.into(), added, snapshot, passages })
     }
 }
 
+/// Makes the passages that a tree lacks, and shows how far that is.
+pub fn make_passages(tree: &Tree, quiet: bool, cancel: &AtomicBool) -> EngineResult<PassagesMade> {
+    let mut meter = Meter::new(quiet);
+    let made = tree.make_passages(None, |made| {
+        meter.show_passages(tree.name(), made.contents, made.contents + made.left, made.passages);
+        !cancel.load(Ordering::SeqCst)
+    });
+    meter.finish();
+    made
+}
+
 impl Stored {
+    /// Whether somebody ended it before everything was done.
+    fn is_cut(&self, cancel: &AtomicBool) -> bool {
+        let left = self.passages.as_ref().is_some_and(|made| made.left > 0);
+        self.added.cancelled || (left && cancel.load(Ordering::SeqCst))
+    }
+
+    /// Passages that wait for their vectors.
+    fn pending(&self) -> u64 {
+        self.passages.as_ref().map_or(0, |made| made.pending)
+    }
+
     fn show(&self, out: &mut Out) -> Result<(), Failure> {
         let Added { added, changed, unchanged, gone, bytes_read, skipped, .. } = &self.added;
         for skipped in skipped {
@@ -254,11 +310,29 @@ impl Stored {
             thousands(skipped.len() as u64),
             bytes(*bytes_read)
         )?;
+        let Some(made) = &self.passages else { return Ok(()) };
+        for unread in made.unread.iter().filter(|unread| unread.is_error) {
+            writeln!(out, "{BAD}no text{BAD:#}  {}", output::plain(&unread.why))?;
+        }
+        let reused = match made.reused {
+            0 => String::new(),
+            reused => format!(" ({} kept their vectors)", thousands(reused)),
+        };
+        let (passages, contents) = (thousands(made.passages), count(made.contents, "new content"));
+        writeln!(out, "{BOLD}Passages{BOLD:#}  {passages} in{reused}, of {contents}")?;
+        if made.pending > 0 {
+            writeln!(
+                out,
+                "{BOLD}Vectors{BOLD:#}   {} to come, made in the background; words are found now (`nuthatch embed` waits)",
+                thousands(made.pending)
+            )?;
+        }
         Ok(())
     }
 
     fn as_json(&self) -> serde_json::Value {
         let mut report = json!(self.added);
+        report["passages"] = json!(self.passages);
         report["name"] = self.tree.clone().into();
         report["snapshot"] = json!(self.snapshot);
         report

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -32,21 +32,26 @@ impl Embed {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let database = folder::open_to_write(globals)?;
         let names = folder::collections(&database, self.collection.as_deref())?;
+        let named = names.iter().map(|name| database.existing_collection(name));
+        let mut collections = named.collect::<Result<Vec<_>, _>>()?;
+        if self.collection.is_none() {
+            collections.extend(database.passages_of_trees()?);
+        }
         let cancel = interrupt::flag("Stopping")?;
         let mut meter = Meter::new(self.quiet);
         let mut is_interrupted = false;
-        for name in &names {
-            let collection = database.existing_collection(name)?;
+        for collection in &collections {
             let (before, started) = (collection.info()?.pending, Instant::now());
             if before == 0 {
                 continue;
             }
-            let ended = wait(&collection, before, &mut meter, &|| cancel.load(Ordering::SeqCst));
+            let ended = wait(collection, before, &mut meter, &|| cancel.load(Ordering::SeqCst));
             is_interrupted = !ended.inspect_err(|_| meter.finish())?;
             if is_interrupted {
                 break;
             }
             let took = started.elapsed();
+            let name = shown(collection.name());
             writeln!(out, "{BOLD}{name}{BOLD:#}  {} made, {}", count(before, "vector"), duration(took))?;
         }
         meter.finish();
@@ -58,6 +63,19 @@ impl Embed {
         }
         Ok(Outcome::Done)
     }
+}
+
+/// What people call a collection. That of the passages of trees has a name that nobody can give.
+fn shown(name: &str) -> &str {
+    if name.starts_with('/') { "trees" } else { name }
+}
+
+/// Waits until a collection has all vectors, or somebody stops it.
+pub fn wait_for(collection: &Collection, meter: &mut Meter, cancel: &AtomicBool) -> Result<bool, Failure> {
+    let before = collection.info()?.pending;
+    let done = wait(collection, before, meter, &|| cancel.load(Ordering::SeqCst));
+    meter.finish();
+    done
 }
 
 /// False when it was stopped first.
@@ -73,7 +91,7 @@ fn wait(
             return Ok(false);
         }
         let left = collection.info()?.pending;
-        meter.show_vectors(collection.name(), before.saturating_sub(left), before.max(left), started.elapsed());
+        meter.show_vectors(shown(collection.name()), before.saturating_sub(left), before.max(left), started.elapsed());
     }
     Ok(true)
 }

@@ -9,8 +9,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nuthatch_dialect::operations::{Facet, facets_in_lines};
 use nuthatch_dialect::{FUSIONS, MODES, accuracy};
 use nuthatch_link::{
-    Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, TextQuery, Value, citation, payload_to_json,
-    text_snippet,
+    Answer, Collection, Database, Error, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Result as EngineResult, TextQuery,
+    Value, citation, payload_to_json, text_snippet,
 };
 use nuthatch_text::Analyzer;
 use serde::Serialize;
@@ -20,6 +20,7 @@ use crate::commands::named::Further;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, MATCH, Out, SOURCE, plain};
+use crate::tree_at::inside;
 use crate::units::{count, parse_seconds, thousands};
 use crate::{folder, paths};
 
@@ -74,6 +75,16 @@ pub struct Search {
     /// The collection to search
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
+    /// Search the files of this tree instead of a collection; --where may name path, name, mtime and
+    /// other fields of its files
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["collection", "using"])]
+    tree: Option<String>,
+    /// The tree as it was: the name of a snapshot, a sequence, or a time such as 2026-11-25T10:00:00Z
+    #[arg(long, value_name = "WHEN", requires = "tree")]
+    as_of: Option<String>,
+    /// Only files at or below this path of the tree
+    #[arg(long, value_name = "PATH", requires = "tree")]
+    below: Option<String>,
     /// Show whole passages
     #[arg(long)]
     full: bool,
@@ -105,13 +116,9 @@ impl Search {
             search = search.filter(condition)?;
         }
         let database = folder::open(globals)?;
-        let mut collection = database.existing_collection(&self.collection)?;
-        if query.is_some() && self.mode != Some(Mode::Text) {
-            collection = database.collection(&self.collection, self.embedder.options()?)?;
-        }
-        search.like = self.like.as_deref().map(|id| stored_id(&collection, id)).transpose()?;
         let started = Instant::now();
-        let answer = collection.search(&search).map_err(|mut error| {
+        let (found, collection) = self.find(&database, query, &mut search)?;
+        let answer = found.map_err(|mut error| {
             let is_late = self.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
             if error.kind == ErrorKind::Unavailable && !is_late {
                 error.message += "\nWithout it, `--mode text` searches by words only.";
@@ -141,6 +148,34 @@ impl Search {
         out.flush()?;
         database.close()?;
         Ok(if answer.hits.is_empty() { Outcome::NothingFound } else { Outcome::Done })
+    }
+
+    /// The answer, and the collection of its hits.
+    fn find(
+        &self,
+        database: &Database,
+        query: Option<&str>,
+        search: &mut nuthatch_link::Search,
+    ) -> Result<(EngineResult<Answer>, Collection), Failure> {
+        if let Some(name) = &self.tree {
+            search.like = self.like.clone();
+            let tree = database.existing_tree(name)?.with_embedder(self.embedder.options()?.embedder);
+            let below = inside(self.below.as_deref().unwrap_or_default());
+            let found = tree.search(self.as_of.as_deref(), below, search);
+            let passages = database.passages_of_trees()?;
+            return match (found, passages) {
+                (found, Some(passages)) => Ok((found, passages)),
+                (Err(error), None) => Err(error.into()),
+                (Ok(_), None) => Err(Error::not_found("the trees have been dropped meanwhile").into()),
+            };
+        }
+        let mut collection =
+            database.existing_collection(&self.collection).map_err(|error| of_trees(database, error))?;
+        if query.is_some() && self.mode != Some(Mode::Text) {
+            collection = database.collection(&self.collection, self.embedder.options()?)?;
+        }
+        search.like = self.like.as_deref().map(|id| stored_id(&collection, id)).transpose()?;
+        Ok((collection.search(search), collection))
     }
 
     fn show(&self, out: &mut Out, query: TextQuery<'_>, answer: &Answer, analyzer: &Analyzer) -> Result<(), Failure> {
@@ -184,6 +219,16 @@ impl Search {
             explain: self.explain.then_some(&answer.explain),
         }
     }
+}
+
+/// Who has only trees may have meant one of them.
+fn of_trees(database: &Database, mut error: Error) -> Error {
+    if let Ok(names) = database.tree_names()
+        && !names.is_empty()
+    {
+        error.message += &format!("; there are trees, which `--tree NAME` searches: {}", names.join(", "));
+    }
+    error
 }
 
 fn facets_json(answer: &Answer) -> Result<serde_json::Value, Failure> {

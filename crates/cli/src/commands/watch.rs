@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-use nuthatch_link::{AddOptions, AddReport, Collection, Database, Error, Result as EngineResult, Tree};
+use nuthatch_link::{AddOptions, AddReport, Collection, Database, Error, PassagesMade, Result as EngineResult, Tree};
 use nuthatch_worktree::Added;
 use serde_json::{Value as Json, json};
 
 use crate::args::Globals;
-use crate::commands::add::Source;
+use crate::commands::add::{Source, make_passages};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out};
 use crate::units::count;
@@ -55,6 +55,8 @@ struct Places {
 #[derive(Default)]
 struct Round {
     tree: Option<Added>,
+    /// Of the tree.
+    made: Option<PassagesMade>,
     passages: Option<AddReport>,
 }
 
@@ -98,11 +100,11 @@ impl Watch {
     fn places(&self, database: &Database, options: nuthatch_link::CollectionOptions) -> EngineResult<Places> {
         let (source, durability) = (&self.source, self.source.durability.durability);
         let tree = source.tree.as_ref().map(|name| database.tree(name)).transpose()?;
-        let collection = match source.no_passages {
-            true => None,
-            false => Some(database.collection(&source.collection, options)?.with_durability(durability)),
+        let tree = tree.map(|tree| tree.with_durability(durability).with_embedder(options.embedder.clone()));
+        let collection = match source.collection() {
+            None => None,
+            Some(name) => Some(database.collection(name, options)?.with_durability(durability)),
         };
-        let tree = tree.map(|tree| tree.with_durability(durability));
         Ok(Places { tree, collection, own: database.folder().to_path_buf() })
     }
 
@@ -116,7 +118,12 @@ impl Watch {
         }
         let mut round = Round::default();
         if let Some(tree) = &places.tree {
-            round.tree = Some(self.source.store(tree, &places.own, false, cancel)?);
+            let added = self.source.store(tree, &places.own, false, cancel)?;
+            let there = added.added + added.changed + added.unchanged > 0;
+            if there && !self.source.no_passages && !added.cancelled {
+                round.made = Some(make_passages(tree, true, cancel)?);
+            }
+            round.tree = Some(added);
         }
         if let Some(collection) = &places.collection {
             let options = AddOptions { prune: true, cancel: Some(cancel), ..self.source.options() };
@@ -156,14 +163,20 @@ impl Round {
                 "skipped": report.skipped.len(),
             })
         });
-        json!({ "tree": self.tree, "files": passages })
+        let mut tree = json!(self.tree);
+        if let Some(made) = &self.made {
+            tree["passages"] = json!(made.passages);
+        }
+        json!({ "tree": tree, "files": passages })
     }
 
     fn shown(&self, is_first: bool) -> String {
         let parts = |added: u64, changed: u64, gone: u64| format!("{added} added, {changed} changed, {gone} gone");
         let mut said = Vec::new();
         if let Some(tree) = &self.tree {
-            said.push(format!("tree: {}", parts(tree.added, tree.changed, tree.gone)));
+            let made =
+                self.made.as_ref().map_or(String::new(), |made| format!(", {}", count(made.passages, "passage")));
+            said.push(format!("tree: {}{made}", parts(tree.added, tree.changed, tree.gone)));
         }
         if let Some(report) = &self.passages {
             let files = parts(report.files_added, report.files_changed, report.files_pruned);

@@ -74,13 +74,46 @@ fn bytes_that_are_no_text_come_out_as_they_went_in() {
 }
 
 #[test]
-fn with_a_tree_add_also_adds_passages() {
+fn with_a_tree_add_also_adds_passages_to_a_collection_that_is_named() {
     let place = Place::new();
     place.write("notes/bird.md", "The nuthatch stores seeds.\n");
-    place.run(&["add", "notes", "--tree", "t", "--embedder", "none"]).succeeds();
-    assert!(place.run(&["search", "seeds"]).succeeds().out.contains("bird.md"));
+    place.run(&["add", "notes", "--tree", "t", "--collection", "documents", "--embedder", "none"]).succeeds();
+    assert!(place.run(&["search", "seeds"]).succeeds().out.contains("notes/bird.md"));
+    assert!(place.run(&["search", "seeds", "--tree", "t"]).succeeds().out.contains("1. bird.md:1"));
     place.run(&["add", "notes", "notes/bird.md", "--tree", "t"]).ends(2);
     place.run(&["add", "notes", "--snapshot", "v1"]).ends(2);
+}
+
+#[test]
+fn a_tree_is_searched_as_of_any_moment() {
+    let place = Place::new();
+    place.write("notes/bird.md", "# Birds\n\nThe nuthatch stores seeds in the bark.\n");
+    place.write("notes/old/fish.md", "# Fish\n\nThe pike hides among the reeds.\n");
+    let added = place.run(&["add", "notes", "--tree", "t", "--snapshot", "v1", "--embedder", "none"]).succeeds().out;
+    assert!(added.contains("2 in, of 2 new contents"), "{added}");
+    place.write("notes/bird.md", "# Birds\n\nThe osprey dives for fish.\n");
+    place.remove("notes/old/fish.md");
+    place.write("notes/copy.md", "# Birds\n\nThe osprey dives for fish.\n");
+    place.run(&["add", "notes", "--tree", "t"]).succeeds();
+    let paths = |arguments: &[&str]| -> Vec<String> {
+        let answer = place.json(&[&["search", "--tree", "t", "--json"], arguments].concat());
+        let hits = answer["hits"].as_array().unwrap();
+        hits.iter().map(|hit| hit["payload"]["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(paths(&["seeds", "--as-of", "v1"]), ["bird.md"]);
+    assert_eq!(paths(&["reeds", "--as-of", "v1", "--where", "path like 'old/%'"]), ["old/fish.md"]);
+    assert_eq!(paths(&["reeds", "--as-of", "v1", "--below", "old"]), ["old/fish.md"]);
+    assert_eq!(paths(&["osprey"]), ["bird.md"], "one hit for one content");
+    assert_eq!(paths(&["osprey", "--where", "name = 'copy.md'"]), ["copy.md"]);
+    let answer = place.json(&["search", "--tree", "t", "osprey", "--json"]);
+    assert_eq!(answer["hits"][0]["payload"]["paths"], serde_json::json!(["bird.md", "copy.md"]));
+    assert_eq!(answer["hits"][0]["id"], "bird.md#0");
+    place.run(&["search", "--tree", "t", "seeds"]).ends(1);
+    place.run(&["search", "--tree", "t", "osprey", "--as-of", "v1"]).ends(1);
+    assert!(place.run(&["search", "--tree", "t", "x", "--as-of", "v9"]).ends(3).err.contains("there are: v1"));
+    assert!(place.run(&["search", "seeds"]).ends(3).err.contains("--tree NAME"), "who means the tree is told");
+    place.run(&["erase", "--tree", "t", "old"]).succeeds();
+    place.run(&["search", "--tree", "t", "reeds", "--as-of", "v1"]).ends(1);
 }
 
 #[test]

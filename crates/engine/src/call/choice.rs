@@ -32,3 +32,15 @@ impl From<&EmbedderChoice> for Choice {
         }
     }
 }
+
+impl Choice {
+    /// What was chosen. `own`: the caller's own embedder, where that is it.
+    pub fn chosen(&self, own: Option<EmbedderChoice>) -> EmbedderChoice {
+        match self {
+            Self::Auto => EmbedderChoice::Auto,
+            Self::None => EmbedderChoice::None,
+            Self::BuiltIn(model) => EmbedderChoice::BuiltIn(*model),
+            Self::Given(_) => own.unwrap_or_default(),
+        }
+    }
+}

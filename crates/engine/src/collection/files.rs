@@ -70,6 +70,19 @@ impl Core {
         stored.as_deref().map(FileEntry::decode).transpose()
     }
 
+    /// Visits what is stored of each file, from a name on, in their order.
+    pub(crate) fn each_file(
+        &self,
+        from: &str,
+        visit: &mut dyn FnMut(&str, &[u8]) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (store, start) = (self.shared.store()?, self.shard.key(from.as_bytes()));
+        until_error(
+            |visit| store.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, visit),
+            |key, bytes| visit(&String::from_utf8_lossy(Shard::suffix(key)), bytes),
+        )
+    }
+
     /// Entries of the file `path` or of everything below it as a folder.
     pub fn file_entries(&self, reader: &dyn Reader, path: &str) -> Result<Vec<(String, FileEntry)>> {
         let below = match path {

@@ -20,6 +20,7 @@ use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::name::check_name;
 use crate::runtime::Runtime;
 use crate::tenant::{Delta, Tenant};
+use crate::tree::TREES;
 use crate::{Error, Result, What};
 
 /// Dimension of the built-in default model; known without loading it.
@@ -31,9 +32,15 @@ impl Database {
     /// # Errors
     /// `Invalid` when an option contradicts what is stored (both are named), or a name or dimension is unusable.
     pub fn collection(&self, name: &str, options: CollectionOptions) -> Result<Collection> {
+        self.inner.shared.check_open()?;
+        check_name("collection", name)?;
+        self.any_collection(name, options)
+    }
+
+    /// The same under a name that no caller can have.
+    pub(crate) fn any_collection(&self, name: &str, options: CollectionOptions) -> Result<Collection> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         shared.check_open()?;
-        check_name("collection", name)?;
         let _catalog = registry.catalog.lock();
         let options = match options.embedder {
             EmbedderChoice::BuiltIn(model) => {
@@ -60,11 +67,21 @@ impl Database {
     /// # Errors
     /// `NotFound`, with the names that there are.
     pub fn existing_collection(&self, name: &str) -> Result<Collection> {
+        if name == TREES {
+            return Err(Error::not_among(What::Collection, name, &self.listed_collections()?));
+        }
         let core = self.inner.registry.existing_core(&self.tenant, name)?;
         Ok(Collection { core, durability: Durability::default(), call: self.call.clone() })
     }
 
-    /// Names of all collections, sorted.
+    /// Names of the collections that callers have made, sorted.
+    pub fn listed_collections(&self) -> Result<Vec<String>> {
+        let mut names = self.collection_names()?;
+        names.retain(|name| name != TREES);
+        Ok(names)
+    }
+
+    /// Names of all collections, sorted, with that of the passages of trees.
     pub fn collection_names(&self) -> Result<Vec<String>> {
         self.check_open()?;
         self.inner.registry.collection_names(self.tenant.number)
@@ -75,7 +92,7 @@ impl Database {
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let mut infos = Vec::new();
-        for name in self.collection_names()? {
+        for name in self.listed_collections()? {
             // No one opens or drops it while this is held.
             let _catalog = registry.catalog.lock();
             let open = registry.collections.lock().get(self.tenant.number, &name).cloned();

@@ -20,6 +20,7 @@ mod sessions;
 mod stats;
 mod tenant_dropping;
 mod tenants;
+mod tree_passages;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

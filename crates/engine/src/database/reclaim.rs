@@ -149,6 +149,11 @@ impl Database {
     fn reclaim_after(&self, only: Option<&str>, deleted_records: Option<u64>) -> Result<Receipt> {
         let registry = &self.inner.registry;
         self.check_open()?;
+        if only.is_none() {
+            for scope in self.scopes()? {
+                scope.sweep_tree_passages()?;
+            }
+        }
         let mut work = Reclaiming::begin(registry, Some(&self.tenant))?;
         let only = only.map(|name| self.borrow(name)).transpose()?;
         let extent = match (&only, self.tenant.is_default()) {

@@ -16,7 +16,7 @@ use crate::record::Record;
 use crate::{Error, Result};
 
 /// Passages that are embedded and committed together: enough to keep the embedder busy, few enough to lose little to a kill.
-const COMMIT_PASSAGES: usize = 128;
+pub(crate) const COMMIT_PASSAGES: usize = 128;
 /// Files that are committed together when they bring no passages: unchanged, touched, skipped.
 const COMMIT_FILES: u64 = 256;
 /// How long vectors are waited for at a time, between two looks at whether to stop.
@@ -571,18 +571,26 @@ fn check_document_path(path: &str) -> Result<()> {
 /// A document's passages as records. The payload fields are what `--where` can ask for.
 fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Record> {
     let name = path.rsplit('/').next().unwrap_or(path);
+    let mut records = records_of(path, bytes, Some(name), document);
+    for record in &mut records {
+        record.payload.insert("path".into(), Value::Text(path.into()));
+        record.payload.insert("name".into(), Value::Text(name.into()));
+        record.payload.insert("mtime".into(), Value::Datetime(mtime_ns.div_euclid(1000)));
+    }
+    records
+}
+
+/// The same with what the bytes alone tell: neither path nor time. `source` begins their ids; `name` stands in for a title.
+pub(crate) fn records_of(source: &str, bytes: u64, name: Option<&str>, document: &Document) -> Vec<Record> {
     let of_passage = |(number, passage): (usize, &Passage)| {
         let mut payload = Payload::new();
         let mut put = |field: &str, value: Value| {
             payload.insert(field.to_string(), value);
         };
-        put("path", Value::Text(path.into()));
-        put("name", Value::Text(name.into()));
         put("kind", Value::Text(document.kind.as_str().into()));
         put("lang", document.lang.as_ref().map_or(Value::Null, |lang| Value::Text(lang.clone())));
         put("mime", Value::Text(document.mime.into()));
         put("bytes", Value::Int(bytes as i64));
-        put("mtime", Value::Datetime(mtime_ns.div_euclid(1000)));
         put("passage", Value::Int(number as i64));
         put("start_line", Value::Int(passage.start_line.into()));
         put("end_line", Value::Int(passage.end_line.into()));
@@ -601,7 +609,7 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
             put("place", Value::Text(place.clone()));
         }
         Record {
-            id: passage_id(path, number),
+            id: passage_id(source, number),
             text: Some(passage.text.clone()),
             vector: None,
             vectors: Default::default(),
@@ -614,16 +622,16 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
 }
 
 /// What a reader of the passage would know from its surroundings: the title (or the file's name) and the headings above it.
-fn context(name: &str, document: &Document, passage: &Passage) -> Option<String> {
-    let title = document.title.as_deref().unwrap_or(name);
-    let mut parts = vec![title];
-    parts.extend(passage.heading.iter().map(String::as_str).filter(|heading| *heading != title));
+fn context(name: Option<&str>, document: &Document, passage: &Passage) -> Option<String> {
+    let title = document.title.as_deref().or(name);
+    let mut parts: Vec<&str> = title.into_iter().collect();
+    parts.extend(passage.heading.iter().map(String::as_str).filter(|heading| Some(*heading) != title));
     // A heading that stands in the passage itself need not be said twice.
     parts.retain(|part| !passage.text.contains(part));
     (!parts.is_empty()).then(|| parts.join(" > "))
 }
 
-fn passage_hash(record: &Record) -> [u8; 16] {
+pub(crate) fn passage_hash(record: &Record) -> [u8; 16] {
     let text = record.searchable().unwrap_or_default();
     blake3::hash(text.as_bytes()).as_bytes()[..16].try_into().expect("a hash has 32 bytes")
 }

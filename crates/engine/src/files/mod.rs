@@ -13,4 +13,5 @@ pub mod staged;
 pub use crate::file_entry::{FILE_ABSENT, FileEntry, FileInfo};
 pub use add::{Add, Embedding, PassageSink, Shelved};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
+pub(crate) use add::{COMMIT_PASSAGES, passage_hash, records_of};
 pub use citation::citation;

@@ -9,6 +9,7 @@ use crate::database::Database;
 use crate::embedder::EmbedderChoice;
 use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::transfer::CollectionEntry;
+use crate::tree::TREES;
 use crate::{Error, Result};
 
 /// The collection of that name, made when there is none, unless it must exist.
@@ -42,6 +43,7 @@ impl Op for Open {
     fn run(self, view: &View<'_>) -> Result<Opened> {
         let db = view.database()?;
         let collection = match self.must_exist {
+            true if self.name == TREES => db.passages_of_trees()?,
             true => db.existing_collection(&self.name)?,
             false => db.collection(&self.name, self.options.options(db.call.embedder())?)?,
         };
@@ -78,7 +80,7 @@ impl Op for Names {
     const NAME: &'static str = "collections.names";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
-        view.database()?.collection_names()
+        view.database()?.listed_collections()
     }
 }
 
@@ -155,12 +157,7 @@ impl OptionsAsk {
                 .into_iter()
                 .map(|(name, ask)| Ok((name, field_options(ask)?)))
                 .collect::<Result<_>>()?,
-            embedder: match self.embedder {
-                Choice::Auto => EmbedderChoice::Auto,
-                Choice::None => EmbedderChoice::None,
-                Choice::BuiltIn(model) => EmbedderChoice::BuiltIn(model),
-                Choice::Given(_) => embedder.unwrap_or_default(),
-            },
+            embedder: self.embedder.chosen(embedder),
             language: self.language,
         })
     }

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Outcome;
+use crate::call::{Outcome, Waits};
 use crate::codec::Bytes;
 use crate::database::Database;
 use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
-    self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, PutFiles,
-    PutReport, Retention, Step, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot,
-    Trees,
+    self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, MakePassages,
+    PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck,
+    TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
 };
 
 /// The names of all trees.
@@ -150,6 +150,47 @@ impl Op for AskCode {
             }
             view.at_once(|rows| tree::find_loose(rows, sources, &mut loose))?;
         }
+    }
+}
+
+/// Passages are kept also when a reader asks: they are derived, and nothing that is read changes by them.
+impl Op for MakePassages {
+    type On = on::Everything;
+    type Answer = PassagesMade;
+    const NAME: &'static str = "passages.make";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.tree_passages(&self.embedder)?.make(&self.at)
+    }
+}
+
+impl Op for SearchTree {
+    type On = on::Everything;
+    type Answer = TreeAnswer;
+    const NAME: &'static str = "passages.search";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.tree_passages(&self.embedder)?.search(&self)
+    }
+
+    fn waits(&self) -> Waits {
+        SearchTree::waits(self)
+    }
+}
+
+/// Removes the passages of contents that are gone. Says of how many contents.
+#[derive(Serialize, Deserialize)]
+pub struct SweepPassages;
+
+impl Op for SweepPassages {
+    type On = on::Everything;
+    type Answer = u64;
+    const NAME: &'static str = "passages.sweep";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.sweep_tree_passages()
     }
 }
 

@@ -90,7 +90,7 @@ impl Database {
         let tenant = &self.tenant;
         let names = match collection {
             Some(name) => vec![self.existing_collection(name)?.name().to_string()],
-            None => self.collection_names()?,
+            None => self.listed_collections()?,
         };
         let cores = names.iter().map(|name| Ok(self.existing_collection(name)?.core)).collect::<Result<Vec<_>>>()?;
         let spaces = match collection {

@@ -17,6 +17,7 @@ mod draft;
 mod grep;
 mod history;
 mod key;
+mod passages;
 mod path;
 mod put;
 mod read;
@@ -40,6 +41,8 @@ pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepPage, GrepTree};
 pub use nuthatch_code::{Class as CodeClass, Kind as CodeKind, Language as CodeLanguage, Use as CodeUse};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
+pub(crate) use passages::TreePassages;
+pub use passages::{MakePassages, PassagesMade, SearchTree, TreeAnswer, Unread};
 pub use path::{PATH_BYTES_MAX, check_path, check_tree, lies_at};
 pub use put::{PUT_BYTES_MAX, PUT_PATHS_MAX, PutFile, PutFiles, PutReport, PutWhat};
 pub use read::{EntryKind, FilePart, ListFiles, READ_BYTES_MAX, TreeAt, TreeEntry, TreeInfo, TreePage, TreeSnapshot};
@@ -60,16 +63,23 @@ pub const TREES: &str = "/trees";
 #[derive(Clone)]
 pub(crate) struct Trees {
     pub keyspace: Keyspace,
-    uploads: Arc<Uploads>,
+    attached: Arc<Attached>,
+}
+
+/// What the process that holds the folder keeps in memory with a tenant's trees.
+#[derive(Default)]
+struct Attached {
+    uploads: Uploads,
+    passages: passages::Attached,
 }
 
 impl Trees {
     /// The trees of this keyspace. The first handle in a process removes what uploads of an earlier process left.
     pub fn of(keyspace: &Keyspace) -> Result<Self> {
-        let uploads = keyspace.space.attached(|space| {
+        let attached = keyspace.space.attached(|space| {
             upload::remove_left(space, key::uploads())?;
-            Ok(Uploads::default())
+            Ok(Attached::default())
         })?;
-        Ok(Self { keyspace: keyspace.clone(), uploads })
+        Ok(Self { keyspace: keyspace.clone(), attached })
     }
 }

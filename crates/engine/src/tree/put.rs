@@ -151,7 +151,7 @@ impl Trees {
         let Some(position) = position else { return Ok(report) }; // durable since the write that made it so
         drop(reservation);
         space.shared.make_durable(position, self.keyspace.durability)?;
-        self.uploads.forget(coming.iter().filter_map(|coming| match &coming.what {
+        self.attached.uploads.forget(coming.iter().filter_map(|coming| match &coming.what {
             Source::Uploaded(arrived) => Some(arrived.upload),
             _ => None,
         }));
@@ -165,7 +165,7 @@ impl Trees {
                 let store = space.shared.store()?;
                 Ok(space.stored(&*store, &key::content(id), space.now_ms())?.is_some())
             })?),
-            PutWhat::Uploaded(upload) => Source::Uploaded(self.uploads.arrived(upload)?),
+            PutWhat::Uploaded(upload) => Source::Uploaded(self.attached.uploads.arrived(upload)?),
             PutWhat::Folder => Source::Folder,
             PutWhat::Link(target) => Source::Link(target),
         };

@@ -243,7 +243,7 @@ pub(crate) fn entry_at(rows: &dyn Rows, tree: &str, moment: Moment, path: &str) 
     Ok(there.map(|(sequence, version)| TreeEntry::of(path.into(), sequence, version)))
 }
 
-fn version_at(rows: &dyn Rows, tree: &str, moment: Moment, path: &str) -> Result<Option<(u64, Version)>> {
+pub(crate) fn version_at(rows: &dyn Rows, tree: &str, moment: Moment, path: &str) -> Result<Option<(u64, Version)>> {
     let versions = history::versions(rows, tree, path)?;
     let seen = versions.into_iter().find(|(sequence, version)| moment.shows(*sequence, version));
     Ok(seen.filter(|(_, version)| version.what != Held::Gone))

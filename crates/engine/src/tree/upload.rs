@@ -90,12 +90,12 @@ impl Trees {
     /// # Errors
     /// `Exhausted` while too many are under way.
     pub fn begin_upload(&self) -> Result<u64> {
-        let mut under_way = self.uploads.under_way.lock();
+        let mut under_way = self.attached.uploads.under_way.lock();
         if under_way.len() >= UPLOADS_MAX {
             let why = format!("{UPLOADS_MAX} uploads are under way; finish or end some of them first");
             return Err(Error::new(ErrorKind::Exhausted, why));
         }
-        let upload = self.uploads.next.fetch_add(1, Ordering::Relaxed);
+        let upload = self.attached.uploads.next.fetch_add(1, Ordering::Relaxed);
         under_way.insert(upload, Arc::default());
         Ok(upload)
     }
@@ -113,7 +113,7 @@ impl Trees {
         }
         let space = &*self.keyspace.space;
         let reservation = space.shared.reserve_to_write(bytes.len() as u64 * 3)?;
-        let found = self.uploads.find(upload)?;
+        let found = self.attached.uploads.find(upload)?;
         let mut found = found.lock();
         let (end, has) = (offset.saturating_add(bytes.len() as u64), found.bytes);
         if end == has && (end > offset || found.is_whole) && found.is_whole == is_last {
@@ -159,11 +159,11 @@ impl Trees {
 
     /// Ends an upload without using it. One that has ended is no error.
     pub fn end_upload(&self, upload: u64) -> Result<()> {
-        let Ok(found) = self.uploads.find(upload) else { return Ok(()) };
+        let Ok(found) = self.attached.uploads.find(upload) else { return Ok(()) };
         let mut found = found.lock();
         found.is_whole = true; // nothing may be added while it goes
         remove_left(&self.keyspace.space, key::upload_parts(upload))?;
-        self.uploads.forget(std::iter::once(upload));
+        self.attached.uploads.forget(std::iter::once(upload));
         Ok(())
     }
 }

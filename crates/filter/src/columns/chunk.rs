@@ -24,6 +24,7 @@ use tantivy_common::OwnedBytes;
 use super::block::{BITMAP_BLOCK_ROWS, BLOCK_ENTRY_BYTES, Block, ROW_SET_BYTES};
 use super::bytes::{Section, corrupt, number, u16_at, u32_at};
 use super::dictionary::Dictionary;
+use super::keys::Key;
 use crate::FilterError;
 
 pub(super) const HEAD_BYTES: usize = 32;
@@ -151,6 +152,32 @@ impl Chunk {
                 None => self.positions,
             };
             push_range(&mut found, start..end);
+        }
+        Ok(found)
+    }
+
+    /// Positions of numbers, which ascend. Both are gone through once: neither many numbers nor many values are looked up one by one.
+    pub fn positions_among(&self, numbers: &[i64]) -> Result<Vec<Range<u32>>, FilterError> {
+        let (mut found, mut values) = (Vec::new(), BlockValues::default());
+        let mut numbers = numbers.iter().map(|number| number.key()).peekable();
+        for (at, block) in self.blocks.iter().enumerate() {
+            while numbers.next_if(|number| *number < block.lowest_key).is_some() {}
+            let Some(&first) = numbers.peek() else { break };
+            let next_key = self.blocks.get(at + 1).map_or(u64::MAX, |next| next.lowest_key);
+            if first > next_key {
+                continue; // its values need not be read
+            }
+            let bytes = values.of(self, at)?;
+            let starts = &bytes[block.value_count() * block.width..];
+            for value in 0..block.value_count() {
+                let key = block.lowest_key.saturating_add(number(bytes, value * block.width, block.width));
+                while numbers.next_if(|number| *number < key).is_some() {}
+                if numbers.peek() == Some(&key) {
+                    let start = self.start_of(block, value, || Ok(u32::from(u16_at(starts, value))))?;
+                    let end = self.start_of(block, value + 1, || Ok(u32::from(u16_at(starts, value + 1))))?;
+                    push_range(&mut found, start..end);
+                }
+            }
         }
         Ok(found)
     }

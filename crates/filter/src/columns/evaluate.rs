@@ -14,6 +14,8 @@ pub(super) trait Tests: Send + Sync {
     fn row_count(&self) -> u32;
     /// Rows where some value of the field lies in some interval.
     fn in_intervals(&self, field: &str, intervals: &[Interval]) -> Rows;
+    /// Rows where some int of the field is one of these, which ascend.
+    fn among(&self, field: &str, numbers: &[i64]) -> Rows;
     /// Rows where the field is there and not null.
     fn exists(&self, field: &str) -> Rows;
     /// Counts the values of a field; `None` where a layout cannot.
@@ -42,6 +44,7 @@ pub(super) fn evaluate(tests: &dyn Tests, filter: &Filter) -> Rows {
             let intervals: Vec<Interval> = values.iter().map(Interval::equal).collect();
             tests.in_intervals(field, &intervals)
         }
+        Filter::Among { field, numbers } => tests.among(field, numbers),
         Filter::Between { field, low, high } => tests.in_intervals(field, &[Interval::between(low, high)]),
         Filter::Exists { field } => tests.exists(field),
         Filter::Prefix { field, prefix } => tests.matching_texts(field, prefix, None),

@@ -97,6 +97,12 @@ impl Tests for Index {
         Ok(rows)
     }
 
+    fn among(&self, field: &str, numbers: &[i64]) -> Rows {
+        let mut rows = RoaringBitmap::new();
+        self.for_chunks(field, ColumnKind::Int, |chunk| chunk.add_rows(&chunk.positions_among(numbers)?, &mut rows))?;
+        Ok(rows)
+    }
+
     fn exists(&self, field: &str) -> Rows {
         let mut rows = RoaringBitmap::new();
         for kind in ColumnKind::ALL {

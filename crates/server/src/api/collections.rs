@@ -90,7 +90,7 @@ enum ElementsName {
 
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum EmbedderName {
+pub enum EmbedderName {
     Auto,
     None,
     Builtin,
@@ -254,13 +254,19 @@ impl From<NewCollection> for CollectionOptions {
             metric: new.metric.map(Into::into),
             element: new.elements.map(Into::into),
             vectors: new.vectors.into_iter().map(|(name, new)| (name, field(new))).collect(),
-            embedder: match new.embedder.unwrap_or(EmbedderName::Auto) {
-                EmbedderName::Auto => EmbedderChoice::Auto,
-                EmbedderName::None => EmbedderChoice::None,
-                EmbedderName::Builtin => EmbedderChoice::BuiltIn(Model::Default),
-                EmbedderName::Static => EmbedderChoice::BuiltIn(Model::Static),
-            },
+            embedder: new.embedder.unwrap_or(EmbedderName::Auto).into(),
             language: new.language,
+        }
+    }
+}
+
+impl From<EmbedderName> for EmbedderChoice {
+    fn from(name: EmbedderName) -> Self {
+        match name {
+            EmbedderName::Auto => Self::Auto,
+            EmbedderName::None => Self::None,
+            EmbedderName::Builtin => Self::BuiltIn(Model::Default),
+            EmbedderName::Static => Self::BuiltIn(Model::Static),
         }
     }
 }

@@ -32,6 +32,7 @@ mod tree_code;
 mod tree_entries;
 mod tree_files;
 mod tree_grep;
+mod tree_search;
 mod tree_sending;
 mod tree_uploads;
 mod trees;
@@ -63,6 +64,7 @@ pub fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tree_files::routes())
         .merge(tree_grep::routes())
         .merge(tree_code::routes())
+        .merge(tree_search::routes())
         .merge(caches::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())

@@ -47,7 +47,7 @@ struct AllAnswered {
 }
 
 /// As the engine has it, and no longer than the server lets it be.
-fn engine_search(asked: Asked, longest: Duration) -> EngineResult<Search> {
+pub fn engine_search(asked: Asked, longest: Duration) -> EngineResult<Search> {
     let limit = time_limit(asked.timeout_ms)?.unwrap_or(longest);
     asked.into_engine(Some(limit.min(longest)), None)
 }

@@ -145,12 +145,13 @@ class Database(OverHttp):
     def drop_graph(self, name: str) -> bool:
         return self._drop("graph", address("graphs", name))
 
-    def tree(self, name: str, create: bool, durability: str | None) -> Tree:
+    def tree(self, name: str, create: bool, durability: str | None, embedder: _core.Embedder | str | None) -> Tree:
         _core.check_tree(name)
+        chosen = _embedder(embedder)
         durable = checked(durability)
         if not create:
             self._check_there(address("trees", name))
-        return Tree(self._caller, name, durable)
+        return Tree(self._caller, name, durable, chosen)
 
     def tree_names(self) -> list[str]:
         names: list[str] = self._caller.read("GET", "/v1/trees")["trees"]

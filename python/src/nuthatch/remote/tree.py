@@ -9,12 +9,16 @@ from urllib.parse import quote
 
 from .. import _core
 from ..errors import ConflictError, InvalidError, NotFoundError
+from ..queries import cancel_of
+from . import values
 from .caller import OCTETS, Caller, address
 from .problems import not_over_http
 from .reads import Named
 from .values import bytes_json
 
 if TYPE_CHECKING:
+    from ..queries import Asked
+    from ..results import Results
     from ..tree_grep import GrepParts
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -103,6 +107,12 @@ class TreeReads(Named):
     def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
         _read_only()
 
+    def search(self, as_of: str | None, below: str, asked: Asked) -> Results:
+        not_over_http("searching a tree of a snapshot", "search the tree, as of one of its own snapshots")
+
+    def make_passages(self, as_of: str | None, cancel: _core.CancelFlag | None) -> dict[str, Any]:
+        _read_only()
+
     def remove(self, path: str) -> int:
         _read_only()
 
@@ -139,9 +149,20 @@ def _read_only() -> NoReturn:
 class Tree(TreeReads):
     """As the extension module's."""
 
-    def __init__(self, caller: Caller, name: str, durability: str | None) -> None:
+    def __init__(self, caller: Caller, name: str, durability: str | None, embedder: str | None) -> None:
         super().__init__(caller, name)
         self._durability = durability
+        self._embedder = embedder
+
+    def search(self, as_of: str | None, below: str, asked: Asked) -> Results:
+        body, limit = _core.search_json(asked)
+        place = self._place("search", as_of=as_of, below=below, embedder=self._embedder)
+        return values.answer(self._caller.read("POST", place, body, timeout_seconds=limit, cancel=cancel_of(asked)))
+
+    def make_passages(self, as_of: str | None, cancel: _core.CancelFlag | None) -> dict[str, Any]:
+        place = self._place("passages", as_of=as_of, embedder=self._embedder)
+        made: dict[str, Any] = self._caller.ask("POST", place, None, is_long=True).json()
+        return made
 
     def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
         if len(files) == 1 and not gone:

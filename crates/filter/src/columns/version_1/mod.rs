@@ -26,9 +26,9 @@ use self::scan::{rows_with_value, scan};
 use super::ColumnKind;
 use super::bytes::{corrupt, number};
 use super::evaluate::{Rows, Tests, successor};
-use crate::FilterError;
 use crate::interval::{Bools, Datetimes, Floats, Interval, Ints, Scalars};
 use crate::like::LikePattern;
+use crate::{FilterError, Value};
 
 /// Values unpacked, and terms read, at a time.
 const BATCH: usize = 4096;
@@ -145,6 +145,14 @@ impl Tests for Version1 {
             self.scan_kind(&mut rows, field, kind, intervals)?;
         }
         rows |= self.texts_in(field, intervals)?;
+        Ok(rows)
+    }
+
+    fn among(&self, field: &str, numbers: &[i64]) -> Rows {
+        let values: Vec<Value> = numbers.iter().map(|number| Value::Int(*number)).collect();
+        let intervals: Vec<Interval> = values.iter().map(Interval::equal).collect();
+        let mut rows = RoaringBitmap::new();
+        self.scan_kind(&mut rows, field, ColumnKind::Int, &intervals)?;
         Ok(rows)
     }
 
