@@ -18,6 +18,7 @@ mod exports;
 mod flight;
 mod folder;
 mod frames;
+mod grams;
 mod http;
 mod keys;
 mod log;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     of("schema", "the fields of a collection, as they are stored", payloads::schema),
     of("resp", "Redis' protocol, cut anywhere: the same commands", protocol::start),
     of("snippet", "questions and passages: scan and tail score alike, a snippet lies in its text", snippets::start),
+    of("grams", "patterns and contents: a content that matches is not ruled out", grams::start),
     of("config", "configuration files, sizes and times: what was understood is understood again", configuration::start),
     of("columns", "attribute columns with changed bytes: refused, or some answer", columns::damaged),
     of("sealed", "sealed files: refused or equal", blocks::sealed),
