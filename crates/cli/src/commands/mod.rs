@@ -16,6 +16,7 @@ pub mod get;
 pub mod graph;
 pub mod grep;
 pub mod import;
+pub mod index;
 pub mod key;
 pub mod kv;
 pub mod log;
@@ -67,6 +68,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Tenant(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
         Command::Embed(args) => args.run(globals, out),
+        Command::Index(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
         Command::Reclaim(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),
