@@ -124,7 +124,7 @@ from .tree_entries import (
     TreeSnapshot,
     TreeTotals,
 )
-from .tree_grep import GrepCut, GrepMatch, GrepMatches
+from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
 from .vector_fields import VectorField
 from .wrapping import wrap
 from .write_batch import Batch, BatchCollection, BatchKeyspace
@@ -197,6 +197,7 @@ __all__ = [
     "GrepCut",
     "GrepMatch",
     "GrepMatches",
+    "GrepRead",
     "Hit",
     "Holder",
     "ImportReport",
@@ -250,6 +251,7 @@ __all__ = [
     "TreeCode",
     "TreeEntry",
     "TreeErased",
+    "TreeIndex",
     "TreeInfo",
     "TreeRetention",
     "TreeSnapshot",

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NoReturn, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 
 from .kv_entries import Bytes
 from .threads import in_thread
@@ -23,7 +23,7 @@ from .tree_entries import (
     TreeInfo,
     TreeSnapshot,
 )
-from .tree_grep import GrepCut, GrepMatch, GrepMatches
+from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
 
 _Entries: TypeAlias = "list[TreeEntry]"
 _Changes: TypeAlias = "list[TreeChange]"
@@ -58,6 +58,11 @@ class AsyncGrepMatches(AsyncIterator[GrepMatch]):
     def cut(self) -> list[GrepCut]:
         """As ``GrepMatches.cut``."""
         return self.sync.cut
+
+    @property
+    def read(self) -> GrepRead:
+        """As ``GrepMatches.read``."""
+        return self.sync.read
 
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"
@@ -167,6 +172,7 @@ class AsyncTreeReads:
         below: str = "",
         as_of: AsOf | None = None,
         history: bool = False,
+        index: Literal["auto", "never", "always"] = "auto",
     ) -> AsyncGrepMatches:
         """As ``Tree.grep``: ``async for found in await tree.grep("pattern"):``."""
         found = await in_thread(
@@ -189,8 +195,13 @@ class AsyncTreeReads:
             below=below,
             as_of=as_of,
             history=history,
+            index=index,
         )
         return AsyncGrepMatches(found)
+
+    async def index(self, *, wait: bool = False) -> TreeIndex:
+        """As ``Tree.index``."""
+        return await in_thread(self.sync.index, wait=wait)
 
     @property
     def code(self) -> AsyncTreeCode:
