@@ -18,6 +18,7 @@ mod exports;
 mod flight;
 mod folder;
 mod frames;
+mod grams;
 mod http;
 mod keys;
 mod llm;
@@ -58,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     of("resp", "Redis' protocol, cut anywhere: the same commands", protocol::start),
     of("snippet", "questions and passages: scan and tail score alike, a snippet lies in its text", snippets::start),
     of("llm", "streams of models, cut anywhere: the same answer, which can be stored and streamed", llm::start),
+    of("grams", "patterns and contents: a content that matches is not ruled out", grams::start),
     of("config", "configuration files, sizes and times: what was understood is understood again", configuration::start),
     of("columns", "attribute columns with changed bytes: refused, or some answer", columns::damaged),
     of("sealed", "sealed files: refused or equal", blocks::sealed),

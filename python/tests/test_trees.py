@@ -355,6 +355,26 @@ def test_a_search_of_old_states_and_of_all_versions(tree):
     assert found == [("a", "needle two", second.sequence), ("a", "needle one", first.sequence)]
 
 
+def test_the_index_rules_files_out_and_changes_no_match(tree):
+    tree.put_many({f"f{at}": f"line {at}\nshared words\n" for at in range(300)})
+    tree.put("rare", "a Rare_Word\n")
+    assert tree.index().pending > 0
+    state = tree.index(wait=True)
+    assert (state.indexed, state.pending) == (301, 0)
+    assert state.index_bytes > 0
+    asked = {"ignore_case": True}
+    found = tree.grep("rare_word", index="always", **asked)
+    assert [match.path for match in found] == ["rare"]
+    assert (found.read.scanned, found.read.files, found.read.candidates, found.searched) == (None, 1, 1, 1)
+    every = tree.grep("rare_word", index="never", **asked)
+    assert [match.path for match in every] == ["rare"]
+    assert (every.read.files, every.read.scanned is None) == (301, False)
+    tree.erase("rare")
+    assert list(tree.grep("rare_word", index="always", **asked)) == []
+    with pytest.raises(nuthatch.InvalidError):
+        tree.grep("x", index="sometimes")
+
+
 def test_a_search_shows_bytes_that_are_no_text_and_says_what_it_left_out(tree):
     tree.put_many({"latin": b"gr\xfcn one\n", "large": b"\n" * ((16 << 20) + 1)})
     found = tree.grep("one", globs="latin")

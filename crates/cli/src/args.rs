@@ -220,6 +220,8 @@ pub enum Command {
     Top(commands::top::Top),
     /// Make the vectors that are still to come, and wait for them
     Embed(commands::embed::Embed),
+    /// Index the files of trees for `grep` now, and say how far that is
+    Index(commands::index::Index),
     /// Merge segments, so that searches are as fast as possible
     Optimize(commands::optimize::Optimize),
     /// Erase the bytes of deleted data from disk, and print the receipt

@@ -226,6 +226,16 @@ impl Grep {
         Ok(Apart { out, found: found?, counts: self.progress(), goes_on: from > 0 })
     }
 
+    /// Counts contents that nothing is printed of, and that need not be searched to know that, as if they had been.
+    pub fn pass_over(&mut self, contents: u64, bytes: u64) {
+        self.count(&Progress { searches: contents, bytes_searched: bytes, ..Progress::default() });
+    }
+
+    /// Whether it counts what it searches, for `--stats` or the summary of `--json`.
+    pub fn counts(&self) -> bool {
+        self.request.keeps_stats()
+    }
+
     /// How long the output of a caller may become: [`Grep::search`] stops where `out` would be longer, and says so. No
     /// limit until it is set.
     pub fn set_output_bytes_max(&mut self, bytes: usize) {

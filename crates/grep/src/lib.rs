@@ -7,7 +7,10 @@
 //! **What it is useful for.** Searching contents that no file holds: the versions of a tree. It is built of the crates
 //! that ripgrep is built of, so patterns, flags and print are ripgrep's.
 //!
-//! **What it is not for.** It reads no file, walks no folder, knows no store and no index, and starts no thread. Which
+//! For those who keep an index, [`Needed`] tells from a request which grams a content must have to match, and
+//! [`GramSet`] which a content has.
+//!
+//! **What it is not for.** It reads no file, walks no folder, knows no store, and starts no thread. Which
 //! contents exist, and in which order they come ([`path_order`] is the order of `--sort path`), is the caller's matter.
 //!
 //! **The invariant it keeps.** A content's matches are those that ripgrep finds in the same bytes, in a file that it came
@@ -34,6 +37,7 @@
 mod clipped;
 mod end;
 mod error;
+mod grams;
 mod grep;
 mod paper;
 mod paths;
@@ -44,6 +48,9 @@ mod searcher;
 mod sink;
 
 pub use error::GrepError;
+pub use grams::{
+    Bits, BlockBuilder, CONTENTS_A_BLOCK, GRAMMED_BYTES_MAX, Gram, GramSet, Needed, PARTS, Postings, no_bits, part_of,
+};
 pub use grep::{Apart, Found, Grep, Progress};
 pub use paths::{Paths, path_order};
 pub use request::{GLOBS_MAX, Output, PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, Request};

@@ -82,10 +82,10 @@ pub use nuthatch_engine::call::Waits;
 pub use nuthatch_engine::tree::{
     AskCode, CODE_DEPTH_MAX, CODE_LIMIT_MAX, ChangeKind, CodeAnswer, CodeClass, CodeCounts, CodeDefinition, CodeFiles,
     CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, DiffTrees,
-    EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepOutput, GrepPage, GrepRequest, GrepTree, PUT_BYTES_MAX,
-    PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, Retention, Totals, TreeAt,
-    TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, UPLOAD_BYTES_MAX, Unread,
-    check_path, check_tree, differences, lies_at,
+    EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead, GrepRequest, GrepTree,
+    PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, Retention,
+    Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot,
+    UPLOAD_BYTES_MAX, Unread, check_path, check_tree, differences, lies_at,
 };
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{

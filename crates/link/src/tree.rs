@@ -11,9 +11,9 @@ use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
-    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepTree, ListFiles, MakePassages,
-    PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES, TreeAt,
-    TreeChange, TreeCheck, TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, check_path,
+    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree, ListFiles,
+    MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES,
+    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot, check_path,
 };
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
 
@@ -56,6 +56,8 @@ pub struct GrepReport {
     pub searched: u64,
     /// Those that could not be searched to their end, with the reason.
     pub cut: Vec<GrepCut>,
+    /// What was read.
+    pub read: GrepRead,
 }
 
 impl Files {
@@ -184,11 +186,21 @@ impl Files {
             report.matched = page.matched;
             report.searched += page.searched;
             report.cut.extend(page.cut);
+            report.read.join(page.read);
             ask.cursor = page.cursor;
             if ask.cursor.is_none() {
                 return Ok(report);
             }
         }
+    }
+
+    /// How far the index is that searches use, which all trees of the tenant share; with `wait`, after everything that waits for it
+    /// is in it. It is derived in the background otherwise.
+    ///
+    /// # Errors
+    /// `Exhausted` when the tenant's limits leave no room for it.
+    pub fn index(&self, wait: bool) -> Result<TreeIndex> {
+        self.ask(trees::Index { wait })
     }
 
     /// One step of a question about source code: the first one finds what is not known of the files yet, up to 64 MiB of them.

@@ -73,7 +73,7 @@ fn child_writes_trees_until_it_is_killed() {
             done();
             out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).expect("the parent reads");
         };
-        match dice.u8(..12) {
+        match dice.u8(..13) {
             0 => act(format!("S s{version}"), &|| drop(tree.name_snapshot(&format!("s{version}")).unwrap())),
             1 => {
                 let Some(oldest) = tree.snapshots().unwrap_or_default().into_iter().next() else { continue };
@@ -101,6 +101,8 @@ fn child_writes_trees_until_it_is_killed() {
                     tree.put(PutFiles { files, ..PutFiles::default() }).unwrap();
                 });
             }
+            // It is derived, and in step with whatever is killed.
+            5 => drop(tree.index(true)),
             _ => {
                 let mut paths: Vec<String> = (0..dice.usize(1..6)).map(|_| some(&mut dice)).collect();
                 paths.sort_unstable();
@@ -258,8 +260,15 @@ fn a_second_process_reads_and_writes_the_same_tree() {
         output: GrepOutput::FilesWithMatches,
         ..GrepRequest::default()
     };
-    let ask =
-        GrepTree { at: other.at(None), below: String::new(), request, history: false, cursor: None, bytes_max: 1 };
+    let ask = GrepTree {
+        at: other.at(None),
+        below: String::new(),
+        request,
+        history: false,
+        cursor: None,
+        bytes_max: 1,
+        index: GrepIndex::Auto,
+    };
     let report = other
         .grep(ask, |page| {
             printed.extend_from_slice(page);

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use nuthatch_link as core;
 use nuthatch_link::{
-    AskCode, CodeQuestion, DiffTrees, EntryKind, Error, Files, GrepRequest, GrepTree, PutFile, PutFiles, PutWhat,
-    Retention, TreeAt, TreeEntry,
+    AskCode, CodeQuestion, DiffTrees, EntryKind, Error, Files, GrepIndex, GrepRequest, GrepTree, PutFile, PutFiles,
+    PutWhat, Retention, TreeAt, TreeEntry,
 };
 use nuthatch_worktree as worktree;
 use nuthatch_worktree::{AddOptions, RestoreOptions, Walk};
@@ -79,6 +79,7 @@ struct GrepArguments {
     below: String,
     as_of: Option<String>,
     history: bool,
+    index: GrepIndex,
     cursor: Option<String>,
 }
 
@@ -93,8 +94,8 @@ struct CodeArguments {
 
 /// path, bytes, mode, modified in nanoseconds since 1970
 type FileParts = (String, PyBackedBytes, u32, i64);
-/// print, contents that were searched, those that were not to their end with the reason, cursor
-type GrepParts<'py> = (Bound<'py, PyBytes>, u64, Vec<(String, String)>, Option<String>);
+/// print, contents that were searched, those that were not to their end with the reason, cursor, what was read
+type GrepParts<'py> = (Bound<'py, PyBytes>, u64, Vec<(String, String)>, Option<String>, Bound<'py, PyAny>);
 
 impl Tree {
     pub fn live(tree: core::Tree, handle: Handle) -> Self {
@@ -222,6 +223,7 @@ impl Tree {
                 below: asked.below,
                 request: asked.request,
                 history: asked.history,
+                index: asked.index,
                 cursor: asked.cursor.map(|cursor| serde_json::from_str(&cursor)).transpose().map_err(wrong)?,
                 bytes_max: PAGE_BYTES,
             })?;
@@ -229,7 +231,12 @@ impl Tree {
             Ok((page, cursor))
         })?;
         let cut = page.cut.into_iter().map(|cut| (cut.path, cut.why)).collect();
-        Ok((PyBytes::new(py, &page.output), page.searched, cut, cursor))
+        Ok((PyBytes::new(py, &page.output), page.searched, cut, cursor, to_python(py, &page.read)?))
+    }
+
+    /// How far the index of grams is; with `wait`, after all is in it.
+    fn index<'py>(&self, py: Python<'py>, wait: bool) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.index(wait))?)
     }
 
     /// One step of a question about source code.

@@ -6,14 +6,14 @@
 //! **Invariant:** an answer equals the store's own; a read that would go to the disk is
 //! [`StoreError::NotCached`], and is remembered for [`CachedOnly::unless_missed`].
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Direction, Reader, Result, Store, StoreError, Table, Visit};
 
 /// The store, as far as it is in memory.
 pub struct CachedOnly<'t> {
     reads: Reads<'t>,
-    has_missed: Cell<bool>,
+    has_missed: AtomicBool,
 }
 
 enum Reads<'t> {
@@ -24,25 +24,25 @@ enum Reads<'t> {
 impl<'t> CachedOnly<'t> {
     /// What is in memory of the live state.
     pub fn live(store: &'t dyn Store) -> Self {
-        Self { reads: Reads::Live(store), has_missed: Cell::new(false) }
+        Self { reads: Reads::Live(store), has_missed: AtomicBool::new(false) }
     }
 
     /// The same as of one moment, for several reads that belong together.
     pub fn as_of_now(store: &'t dyn Store) -> Self {
-        Self { reads: Reads::ReadPoint(store.cached_snapshot()), has_missed: Cell::new(false) }
+        Self { reads: Reads::ReadPoint(store.cached_snapshot()), has_missed: AtomicBool::new(false) }
     }
 
     /// What a call has made of its reads; `None` where it failed because something was not in memory.
     pub fn unless_missed<T, E>(&self, made: std::result::Result<T, E>) -> std::result::Result<Option<T>, E> {
         match made {
-            Err(_) if self.has_missed.get() => Ok(None),
+            Err(_) if self.has_missed.load(Ordering::Relaxed) => Ok(None),
             made => made.map(Some),
         }
     }
 
     fn noticed<T>(&self, read: Result<T>) -> Result<T> {
         if matches!(read, Err(StoreError::NotCached)) {
-            self.has_missed.set(true);
+            self.has_missed.store(true, Ordering::Relaxed);
         }
         read
     }
@@ -94,7 +94,7 @@ mod tests {
         let cached = CachedOnly::live(&store);
         assert_eq!(cached.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         assert_eq!(cached.get(Table::Kv, &[200]).unwrap(), None);
-        assert!(!cached.has_missed.get());
+        assert!(!cached.has_missed.load(Ordering::Relaxed));
     }
 
     #[test]
@@ -111,13 +111,13 @@ mod tests {
         for read in reads {
             let cached = CachedOnly::live(&store);
             assert!(matches!(read(&cached), Err(StoreError::NotCached)));
-            assert!(cached.has_missed.get());
+            assert!(cached.has_missed.load(Ordering::Relaxed));
         }
         assert_eq!(store.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         for read in reads {
             let cached = CachedOnly::live(&store);
             read(&cached).unwrap();
-            assert!(!cached.has_missed.get());
+            assert!(!cached.has_missed.load(Ordering::Relaxed));
         }
     }
 

@@ -66,7 +66,7 @@ pub enum Direction {
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// Reading: the live state, or a snapshot of it.
-pub trait Reader {
+pub trait Reader: Sync {
     /// The value of one key.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
 

@@ -130,7 +130,7 @@ from .tree_entries import (
     TreeTotals,
     UnreadFile,
 )
-from .tree_grep import GrepCut, GrepMatch, GrepMatches
+from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
 from .vector_fields import VectorField
 from .wrapping import wrap
 from .write_batch import Batch, BatchCollection, BatchKeyspace
@@ -206,6 +206,7 @@ __all__ = [
     "GrepCut",
     "GrepMatch",
     "GrepMatches",
+    "GrepRead",
     "Hit",
     "Holder",
     "ImportReport",
@@ -259,6 +260,7 @@ __all__ = [
     "TreeCode",
     "TreeEntry",
     "TreeErased",
+    "TreeIndex",
     "TreeInfo",
     "TreePassages",
     "TreeRetention",

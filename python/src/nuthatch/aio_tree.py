@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from .kv_entries import Bytes
 from .threads import in_thread
@@ -24,7 +24,7 @@ from .tree_entries import (
     TreePassages,
     TreeSnapshot,
 )
-from .tree_grep import GrepCut, GrepMatch, GrepMatches
+from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -66,6 +66,11 @@ class AsyncGrepMatches(AsyncIterator[GrepMatch]):
     def cut(self) -> list[GrepCut]:
         """As ``GrepMatches.cut``."""
         return self.sync.cut
+
+    @property
+    def read(self) -> GrepRead:
+        """As ``GrepMatches.read``."""
+        return self.sync.read
 
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"
@@ -175,6 +180,7 @@ class AsyncTreeReads:
         below: str = "",
         as_of: AsOf | None = None,
         history: bool = False,
+        index: Literal["auto", "never", "always"] = "auto",
     ) -> AsyncGrepMatches:
         """As ``Tree.grep``: ``async for found in await tree.grep("pattern"):``."""
         found = await in_thread(
@@ -197,8 +203,13 @@ class AsyncTreeReads:
             below=below,
             as_of=as_of,
             history=history,
+            index=index,
         )
         return AsyncGrepMatches(found)
+
+    async def index(self, *, wait: bool = False) -> TreeIndex:
+        """As ``Tree.index``."""
+        return await in_thread(self.sync.index, wait=wait)
 
     @property
     def code(self) -> AsyncTreeCode:

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from . import arguments, tree_entries, tree_grep
 from .errors import InvalidError, NotFoundError
@@ -33,7 +33,7 @@ from .tree_entries import (
     TreeSnapshot,
 )
 from .tree_file import BUFFER_BYTES, PART_BYTES, TreeFile
-from .tree_grep import GrepMatches
+from .tree_grep import GrepMatches, TreeIndex
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -249,6 +249,7 @@ class TreeReads:
         below: str = "",
         as_of: AsOf | None = None,
         history: bool = False,
+        index: Literal["auto", "never", "always"] = "auto",
     ) -> GrepMatches:
         """Searches the bytes of the files as ripgrep does, and iterates over the lines that match.
 
@@ -257,6 +258,10 @@ class TreeReads:
         ``-T``, ``-B``, ``-A`` and ``-m`` (lines of each file), in this order. ``history`` searches
         every kept version, each content of a path once. All pages of one search show the same
         state. The result's ``cut`` names the files that could not be searched to their end.
+
+        ``index`` says whether the index tells which files to read: where few can match, never, or
+        wherever it tells anything. The matches are the same; the result's ``read`` tells what was
+        read.
 
         Raises InvalidError for a pattern, a glob or a type that ripgrep refuses.
 
@@ -287,6 +292,7 @@ class TreeReads:
             "below": arguments.text("below", below),
             "as_of": _moment(as_of),
             "history": arguments.flag("history", history),
+            "index": arguments.text("index", index),
         }
 
         def page(cursor: str | None) -> tree_grep.GrepParts:
@@ -295,6 +301,19 @@ class TreeReads:
             return self._core.grep(json.dumps({**asked, "cursor": cursor}))
 
         return GrepMatches(page, history)
+
+    def index(self, *, wait: bool = False) -> TreeIndex:
+        """How far the index is that ``grep`` uses; with ``wait``, after every file is in it.
+
+        All trees of a tenant share it. It is made in the background, about a second after writes.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("code").put("a.py", "def one():\\n")
+        ...     db.tree("code").index(wait=True).indexed
+        1
+        """
+        return TreeIndex(**self._core.index(arguments.flag("wait", wait)))
 
     @property
     def code(self) -> TreeCode:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from . import arguments
 
-#: ripgrep's messages as lines of JSON, contents that were searched, those that were not to their end, cursor.
-GrepParts: TypeAlias = "tuple[bytes, int, list[tuple[str, str]], str | None]"
+#: ripgrep's messages as lines of JSON, contents that were searched, those that were not to their end, cursor, what was read.
+GrepParts: TypeAlias = "tuple[bytes, int, list[tuple[str, str]], str | None, dict[str, Any]]"
 
 
 class GrepCut(NamedTuple):
@@ -37,14 +37,50 @@ class GrepMatch:
     is_match: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class GrepRead:
+    """What a search has read so far."""
+
+    #: Why every file was read; None where the index told which ones to read.
+    scanned: str | None = None
+    #: Files, or versions, whose bytes were searched.
+    files: int = 0
+    #: Bytes of contents that were read.
+    bytes: int = 0
+    #: Grams, three bytes in a row, that were looked up in the index.
+    grams: int = 0
+    #: Bytes of the index that were read.
+    index_bytes: int = 0
+    #: Contents that the index knows, of all versions of all trees.
+    contents: int = 0
+    #: Contents that can match by their grams, with those whose grams are not known.
+    candidates: int = 0
+    #: Contents that wait for the index.
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TreeIndex:
+    """How far the index of the files of all trees is."""
+
+    #: Contents that are in it.
+    indexed: int
+    #: Contents that are not yet; a search reads them in any case.
+    pending: int
+    #: Bytes of the contents that are in it.
+    indexed_bytes: int
+    #: About how many bytes it has, before they are compressed.
+    index_bytes: int
+
+
 class GrepMatches(Iterator[GrepMatch]):
     """The matches of a search, in the order of their paths; the search goes on as they are taken.
 
     ``searched`` and ``cut`` tell how many files (with ``history``, versions) were searched so far,
-    and which of them not to their end.
+    and which of them not to their end; ``read`` tells what was read for that.
     """
 
-    __slots__ = ("_ask", "_cursor", "_first", "_has_ended", "_history", "_left", "cut", "searched")
+    __slots__ = ("_ask", "_cursor", "_first", "_has_ended", "_history", "_left", "cut", "read", "searched")
 
     def __init__(self, ask: Callable[[str | None], GrepParts], history: bool) -> None:
         self._ask = ask
@@ -54,6 +90,7 @@ class GrepMatches(Iterator[GrepMatch]):
         self._left: Iterator[GrepMatch] = iter(())
         self.searched = 0
         self.cut: list[GrepCut] = []
+        self.read = GrepRead()
         # What is wrong with a pattern is said at once, and not when the first match is taken.
         self._first: list[GrepMatch] | None = self._search()
 
@@ -73,7 +110,17 @@ class GrepMatches(Iterator[GrepMatch]):
         return self._search() if first is None else first
 
     def _search(self) -> list[GrepMatch]:
-        output, searched, cut, self._cursor = self._ask(self._cursor)
+        output, searched, cut, self._cursor, read = self._ask(self._cursor)
+        before = self.read
+        self.read = GrepRead(**read)
+        if before.files:
+            self.read = replace(
+                self.read,
+                scanned=before.scanned or self.read.scanned,
+                files=before.files + self.read.files,
+                bytes=before.bytes + self.read.bytes,
+                index_bytes=before.index_bytes + self.read.index_bytes,
+            )
         self._has_ended = self._cursor is None
         self.searched += searched
         self.cut += [GrepCut(path, why) for path, why in cut]

@@ -24,6 +24,9 @@ use crate::tree_at::inside;
 use crate::units::{bytes, count, duration, parse_bytes, rate, thousands};
 use crate::{folder, interrupt, paths};
 
+/// Files that wait for the index from which on a process is left behind that makes it.
+const INDEXED_BEHIND_MIN: u64 = 256;
+
 /// What is added, and where it goes.
 #[derive(Args)]
 pub struct Source {
@@ -75,10 +78,10 @@ pub struct Add {
     /// Also remove files below these paths that no longer exist
     #[arg(long)]
     prune: bool,
-    /// Return when every vector is there, not as soon as words are found
+    /// Return when every vector is there, not as soon as words are found, and every file of the tree in the index of `grep`
     #[arg(long)]
     wait: bool,
-    /// Leave no process behind that makes the vectors; `nuthatch embed` does
+    /// Leave no process behind that makes the vectors, or the index of a tree; `nuthatch embed` and `nuthatch index` do
     #[arg(long, conflicts_with = "wait")]
     no_embed: bool,
     /// Name the tree as it then stands
@@ -170,10 +173,16 @@ impl Add {
             Some(name) => Some(self.store(&database, name, &options, cancel)?),
             None => None,
         };
+        let folder = database.folder().to_path_buf();
+        let leaves_index =
+            stored.as_ref().is_some_and(|stored| stored.is_indexed_later) && !self.no_embed && embed::holds(&database)?;
+        let leave_index = || match leaves_index {
+            true => embed::leave_behind(globals, &folder, "index").map_err(|error| Error::io(&folder, &error)),
+            false => Ok(()),
+        };
         let name = source.collection().filter(|_| stored.as_ref().is_none_or(|stored| !stored.is_cut(cancel)));
         let Some(name) = name else {
             let Some(stored) = &mut stored else { return Ok(Outcome::Interrupted) };
-            let folder = database.folder().to_path_buf();
             let leaves = stored.pending() > 0 && !self.no_embed && !self.wait && embed::holds(&database)?;
             if self.wait
                 && let Some(passages) = database.passages_of_trees()?
@@ -185,8 +194,9 @@ impl Add {
             }
             database.close()?;
             if leaves {
-                embed::leave_behind(globals, &folder).map_err(|error| Error::io(&folder, &error))?;
+                embed::leave_behind(globals, &folder, "embed").map_err(|error| Error::io(&folder, &error))?;
             }
+            leave_index()?;
             match self.json {
                 true => output::json(out, &json!({ "tree": stored.as_json() }))?,
                 false => stored.show(out)?,
@@ -209,13 +219,13 @@ impl Add {
         meter.look_at_memory();
         let memory = ProcessMemory::now().unwrap_or_default();
         let leaves = report.passages_pending > 0 && !self.no_embed && embed::holds(&database)?;
-        let folder = database.folder().to_path_buf();
         // Closing brings what is fresh into the indexes: part of the work, so part of the time.
         database.close()?;
         meter.look_at_memory();
         if leaves {
-            embed::leave_behind(globals, &folder).map_err(|error| Error::io(&folder, &error))?;
+            embed::leave_behind(globals, &folder, "embed").map_err(|error| Error::io(&folder, &error))?;
         }
+        leave_index()?;
         let took = Took { total: started.elapsed(), memory, anonymous_bytes_max: meter.anonymous_bytes_max };
         if self.json {
             let mut report = as_json(&report, &took);
@@ -241,6 +251,8 @@ struct Stored {
     added: Added,
     snapshot: Option<TreeSnapshot>,
     passages: Option<PassagesMade>,
+    /// Enough files wait for the index to be worth a process.
+    is_indexed_later: bool,
 }
 
 impl Add {
@@ -266,7 +278,9 @@ impl Add {
         let wants_passages = !self.source.no_passages && !added.cancelled;
         let there = wants_passages && added.added + added.changed + added.unchanged > 0;
         let passages = if there { Some(make_passages(&tree, self.quiet, cancel)?) } else { None };
-        Ok(Stored { tree: name.into(), added, snapshot, passages })
+        let index = tree.index(self.wait && !added.cancelled)?;
+        let is_indexed_later = index.pending >= INDEXED_BEHIND_MIN;
+        Ok(Stored { tree: name.into(), added, snapshot, passages, is_indexed_later })
     }
 }
 

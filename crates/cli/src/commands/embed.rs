@@ -96,9 +96,9 @@ fn wait(
     Ok(true)
 }
 
-/// Leaves a process behind that makes the vectors, if nobody else has the folder open. It ends by itself, and Ctrl-C in this terminal is
-/// not for it.
-pub fn leave_behind(globals: &Globals, folder: &std::path::Path) -> std::io::Result<()> {
+/// Leaves a process behind that does what is still to come, vectors (`embed`) or the index of trees (`index`), if nobody else has the
+/// folder open. It ends by itself, and Ctrl-C in this terminal is not for it.
+pub fn leave_behind(globals: &Globals, folder: &std::path::Path, work: &str) -> std::io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--data-dir").arg(folder);
     if let Some(tenant) = folder::tenant(globals) {
@@ -107,7 +107,7 @@ pub fn leave_behind(globals: &Globals, folder: &std::path::Path) -> std::io::Res
     if let Some(bytes) = globals.memory_budget {
         command.args(["--memory-budget", &bytes.to_string()]);
     }
-    command.args(["embed", "--quiet"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args([work, "--quiet"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     // Nobody waits for it: it outlives this process.

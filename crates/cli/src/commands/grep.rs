@@ -1,13 +1,14 @@
 //! `nuthatch grep`: ripgrep over a tree, as it is, as it was, or over all its versions.
 
 use clap::Args;
-use nuthatch_link::{Error, GREP_BYTES_MAX, GrepOutput, GrepRequest, GrepTree};
+use nuthatch_link::{Error, GREP_BYTES_MAX, GrepIndex, GrepOutput, GrepRead, GrepRequest, GrepTree};
 
 use crate::args::{Color, Globals};
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, Out};
 use crate::tree_at::inside;
+use crate::units::{bytes, count, thousands};
 
 /// Bytes of print that are held at once.
 const PAGE_BYTES: usize = 1 << 20;
@@ -21,7 +22,8 @@ Flags, patterns and output are ripgrep's, in the order of the paths. Exit codes 
 
 nuthatch grep -n 'fn \\w+_at' --tree code -g '*.rs'
 nuthatch grep -i password --tree notes --as-of v1
-nuthatch grep TODO --tree code --history -l      # PATH@SEQUENCE, for `nuthatch get --as-of`"
+nuthatch grep TODO --tree code --history -l      # PATH@SEQUENCE, for `nuthatch get --as-of`
+nuthatch grep --explain mutex_lock --tree code   # what was read; `nuthatch index` makes the index"
 )]
 pub struct Grep {
     /// What to search for: a regular expression
@@ -39,6 +41,15 @@ pub struct Grep {
     /// Search every version that is kept; a path is followed by @ and the sequence
     #[arg(long)]
     history: bool,
+    /// Read every file, without asking the index which ones can match
+    #[arg(long, conflicts_with = "index")]
+    no_index: bool,
+    /// Ask the index also where reading every file seems quicker
+    #[arg(long)]
+    index: bool,
+    /// Say on standard error what was read, and why
+    #[arg(long)]
+    explain: bool,
     /// A pattern; may be given several times
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     regexp: Vec<String>,
@@ -202,10 +213,18 @@ impl Grep {
             history: self.history,
             cursor: None,
             bytes_max: PAGE_BYTES.min(GREP_BYTES_MAX),
+            index: match (self.no_index, self.index) {
+                (true, _) => GrepIndex::Never,
+                (_, true) => GrepIndex::Always,
+                _ => GrepIndex::Auto,
+            },
         };
         let report = tree.grep(ask, |print| output::raw(out, print).map_err(Failure::from))?;
         for cut in &report.cut {
             output::error(&format!("{}: {}", cut.path, cut.why));
+        }
+        if self.explain {
+            output::note(&explained(&report.read));
         }
         database.close()?;
         match (report.cut.is_empty(), report.matched) {
@@ -289,5 +308,25 @@ impl Grep {
             stats: self.stats,
             ..request
         }
+    }
+}
+
+/// What was read, in a sentence or two.
+fn explained(read: &GrepRead) -> String {
+    let searched = format!("{} searched, {} read", count(read.files, "file"), bytes(read.bytes));
+    let asked = (read.contents + read.pending > 0).then(|| {
+        format!(
+            " The index, of which {} were read, has {}; {} can match by {} or are not in it yet ({}).",
+            bytes(read.index_bytes),
+            count(read.contents, "content"),
+            thousands(read.candidates),
+            count(read.grams, "gram"),
+            thousands(read.pending)
+        )
+    });
+    let asked = asked.unwrap_or_default();
+    match &read.scanned {
+        Some(why) => format!("Every file was read: {why}. {searched}.{asked}"),
+        None => format!("The index told which files to read: {searched}.{asked}"),
     }
 }

@@ -17,6 +17,7 @@ pub mod get;
 pub mod graph;
 pub mod grep;
 pub mod import;
+pub mod index;
 pub mod key;
 pub mod kv;
 pub mod log;
@@ -70,6 +71,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Stats(args) => args.run(globals, out),
         Command::Top(args) => args.run(globals, out),
         Command::Embed(args) => args.run(globals, out),
+        Command::Index(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
         Command::Reclaim(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),

@@ -159,6 +159,22 @@ fn grep_has_ripgreps_output_and_exit_codes() {
 }
 
 #[test]
+fn the_index_of_trees_is_made_when_asked_for_and_says_what_it_ruled_out() {
+    let place = with_a_tree();
+    let state = || -> serde_json::Value {
+        serde_json::from_str(&place.run(&["index", "--status", "--json"]).succeeds().out).unwrap()
+    };
+    assert_eq!(state()["indexed"], 0);
+    assert!(place.run(&["index"]).succeeds().out.contains("0 to come"));
+    assert_eq!(state()["pending"], 0);
+    let grep = |how: &str| place.run(&["grep", "--tree", "t", "--explain", how, "sleep"]).succeeds();
+    let (with, without) = (grep("--index"), grep("--no-index"));
+    assert_eq!((&with.out, &without.out), (&"todo.md:- sleep\n".to_string(), &"todo.md:- sleep\n".to_string()));
+    assert!(with.err.contains("The index told which files to read: 1 file searched"), "{}", with.err);
+    assert!(without.err.contains("Every file was read: the index was not to be used"), "{}", without.err);
+}
+
+#[test]
 fn source_code_is_asked_about_as_of_any_state() {
     let place = Place::new();
     place.write(

@@ -10,7 +10,7 @@ use nuthatch_store::{Extent, Upkeep};
 
 use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
-use crate::database::{Registry, embedding};
+use crate::database::{Registry, embedding, grams};
 use crate::index::{Indexed, SEGMENTS, close_retired};
 use crate::runtime::{Runtime, Signal, start_syncer, yield_to_others};
 use crate::{Error, Result};
@@ -27,6 +27,7 @@ pub(crate) fn start(registry: &Arc<Registry>, threads: &mut Vec<JoinHandle<()>>)
         threads.push(thread.map_err(|error| Error::internal(format!("starting {}: {error}", job.name)))?);
     }
     threads.push(embedding::start(registry)?);
+    threads.push(grams::start(registry)?);
     threads.push(start_syncer(&registry.shared)?);
     Ok(())
 }

@@ -5,6 +5,7 @@ mod cached;
 mod collections;
 mod doctor;
 mod embedding;
+mod grams;
 mod idle;
 mod index_memory;
 mod keyspaces;

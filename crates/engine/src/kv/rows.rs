@@ -17,7 +17,7 @@ use crate::{Error, Result};
 pub type EachRow<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
 /// Keys as of one moment: of now, of a snapshot or of a transaction.
-pub trait Rows {
+pub trait Rows: Sync {
     /// The values of several keys with when they expire, in their order.
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>>;
 

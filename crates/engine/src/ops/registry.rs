@@ -88,6 +88,7 @@ static ALL: &[Entry] = &[
     entry::<trees::Read>(),
     entry::<crate::tree::DiffTrees>(),
     entry::<crate::tree::GrepTree>(),
+    entry::<trees::Index>(),
     entry::<crate::tree::AskCode>(),
     entry::<crate::tree::MakePassages>(),
     entry::<crate::tree::SearchTree>(),
@@ -256,13 +257,15 @@ mod tests {
             "trees.grep" => {
                 let request = GrepRequest { patterns: vec!["b".into()], ..GrepRequest::default() };
                 let (at, below) = (TreeAt::now("a"), String::new());
-                encoded(&GrepTree { at, below, request, history: false, cursor: None, bytes_max: 1_000 })
+                let index = crate::tree::GrepIndex::Auto;
+                encoded(&GrepTree { at, below, request, history: false, cursor: None, bytes_max: 1_000, index })
             }
             "trees.code" => {
                 let question = crate::tree::CodeQuestion::Definitions("b".into());
                 let (at, below) = (TreeAt::now("a"), String::new());
                 encoded(&crate::tree::AskCode { at, below, question, limit: 10 })
             }
+            "trees.index" => encoded(&trees::Index { wait: false }),
             "trees.snapshots" => encoded(&trees::Snapshots(id())),
             "trees.check" => encoded(&trees::Check { hash: true }),
             "caches.stats" => encoded(&caches::Stats),

@@ -10,7 +10,7 @@ use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
     self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, MakePassages,
     PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck,
-    TreeEntry, TreeErased, TreeInfo, TreePage, TreeSnapshot, Trees,
+    TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot, Trees,
 };
 
 /// The names of all trees.
@@ -124,6 +124,29 @@ impl Op for GrepTree {
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.at_once(|rows| tree::grep(rows, &self))
+    }
+}
+
+/// How far the index of grams is; with `wait`, after the grams of all contents are found.
+#[derive(Serialize, Deserialize)]
+pub struct Index {
+    /// Finds them.
+    pub wait: bool,
+}
+
+impl Op for Index {
+    type On = on::Trees;
+    type Answer = TreeIndex;
+    const NAME: &'static str = "trees.index";
+
+    /// What is found is derived, and nothing that is read changes by it, so that readers may ask for it.
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        if self.wait
+            && let Keys::Live(keyspace) = view.keys()?
+        {
+            Trees::of(keyspace)?.index()?;
+        }
+        view.at_once(tree::indexed)
     }
 }
 

@@ -141,6 +141,7 @@ impl Draft<'_> {
         }
         self.delete(key);
         self.forget_code(id)?;
+        self.forget_grams(id)?;
         self.totals.contents = self.totals.contents.saturating_sub(1);
         self.totals.content_bytes = self.totals.content_bytes.saturating_sub(content.bytes);
         match content.place {
@@ -194,11 +195,17 @@ pub(crate) fn read(rows: &dyn Rows, id: &ContentId, offset: u64, limit: usize) -
 /// # Errors
 /// `Internal` when one is not stored.
 pub(crate) fn read_all(rows: &dyn Rows, ids: &[ContentId]) -> Result<Vec<Vec<u8>>> {
+    read_with_refs(rows, ids).map(|(contents, _)| contents)
+}
+
+/// The same, and how many versions have each.
+pub(crate) fn read_with_refs(rows: &dyn Rows, ids: &[ContentId]) -> Result<(Vec<Vec<u8>>, Vec<u64>)> {
     let keys: Vec<Vec<u8>> = ids.iter().map(key::content).collect();
-    let mut whole = Vec::with_capacity(ids.len());
+    let (mut whole, mut refs) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
     let (mut at, mut numbers) = (Vec::new(), Vec::new());
     for (id, stored) in ids.iter().zip(rows.values(&keys)?) {
         let content: Content = decode(&stored.ok_or_else(lacking)?)?;
+        refs.push(content.refs);
         whole.push(match content.place {
             Place::Inline(bytes) => bytes,
             Place::One(number) => {
@@ -212,7 +219,7 @@ pub(crate) fn read_all(rows: &dyn Rows, ids: &[ContentId]) -> Result<Vec<Vec<u8>
     for (at, bytes) in at.into_iter().zip(rows.blobs(&numbers)?) {
         whole[at] = bytes.ok_or_else(lacking)?;
     }
-    Ok(whole)
+    Ok((whole, refs))
 }
 
 /// Bytes of a content that is in chunks.

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::call::{Call, Outcome};
 use crate::kv::{KvOp, Space};
+use crate::tree::grams::Noted;
 use crate::tree::key;
 use crate::tree::value::{Totals, decode, encode};
 use crate::{Error, Result};
@@ -25,6 +26,10 @@ pub(crate) struct Draft<'s> {
     totals_before: Totals,
     /// What the signature row says: the sequence of the last write.
     pub sequence: u64,
+    /// No tree was ever written before.
+    pub is_first: bool,
+    /// How far the index of grams is.
+    pub noted: Noted,
 }
 
 impl<'s> Draft<'s> {
@@ -38,10 +43,13 @@ impl<'s> Draft<'s> {
             totals: Totals::default(),
             totals_before: Totals::default(),
             sequence: 0,
+            is_first: false,
+            noted: Noted::default(),
         };
         draft.totals = draft.get(&key::totals())?.unwrap_or_default();
         draft.totals_before = draft.totals;
         draft.sequence = draft.get(key::SIGNATURE)?.unwrap_or_default();
+        draft.is_first = draft.sequence == 0;
         Ok(draft)
     }
 
@@ -153,6 +161,7 @@ pub(crate) fn change<T>(
     let store = space.shared.store()?;
     let mut draft = Draft::new(space, &*store)?;
     let (answer, outcome) = change(&mut draft)?;
+    draft.put_gram_state()?;
     let position = if draft.is_empty() { None } else { Some(draft.write(call, outcome)?) };
     Ok((answer, position))
 }

@@ -1,23 +1,26 @@
 //! Searching the bytes of a tree's files as ripgrep does: exact, over all of them, in the order of their paths.
 //!
-//! The calling thread reads contents, other threads search them, and what they print is joined in order. A page ends at a
-//! path, so that an answer is never larger than its caller allows.
+//! The calling thread tells which contents come next, other threads read and search them, and what they print is joined in order.
+//! Contents that the index of grams rules out are not read. A page ends at a path, so that an answer is never larger than its
+//! caller allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use nuthatch_grep::{Apart, Grep, GrepError, Progress, Request};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeyScan, Rows};
 use crate::tree::draft::lacking;
+use crate::tree::grams::{Choice, choose};
 use crate::tree::path::{check_place, lies_at};
 use crate::tree::read::{self, Moment};
-use crate::tree::value::{Held, Version, decode};
+use crate::tree::value::{Held, Tree, Version, decode};
 use crate::tree::{ContentId, TreeAt, content, key};
 use crate::{Error, ErrorKind, Result};
 
@@ -29,13 +32,17 @@ const BATCH_FILES: usize = 256;
 /// Larger contents are read as the search goes on.
 const WHOLE_BYTES_MAX: u64 = 16 << 20;
 const STREAM_BYTES: usize = 1 << 20;
-const THREADS_MAX: usize = 4;
+/// Bytes of contents that all threads hold together.
+const HELD_BYTES_MAX: u64 = 24 << 20;
+const THREADS_MAX: usize = 16;
 /// What one content may print in a page, however small that is: pages end between lines, which are seldom longer.
 const OUTPUT_BYTES_MIN: usize = 64 << 10;
 /// Batches that a thread may be ahead of the one that is printed next.
 const BATCHES_AHEAD: usize = 4;
 /// Paths whose rows are read together.
 const PATHS_AT_ONCE: usize = 2_000;
+/// Contents of several versions of which it is remembered that nothing is printed.
+const REMEMBERED_MAX: usize = 50_000;
 
 /// What to search for, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +61,21 @@ pub struct GrepTree {
     /// A page is about as long as this, 1 byte to 64 MiB. What one content prints may go on in the next page, which searches it
     /// once more.
     pub bytes_max: usize,
+    /// Whether the index tells which contents are read. What is printed is the same.
+    pub index: GrepIndex,
+}
+
+/// Whether a search uses the index of grams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrepIndex {
+    /// Where few contents can match.
+    #[default]
+    Auto,
+    /// Reads every file.
+    Never,
+    /// Wherever it tells anything at all.
+    Always,
 }
 
 /// Where a page has ended.
@@ -67,6 +89,8 @@ pub struct GrepCursor {
     /// The moment as of which everything is searched.
     last: Option<u64>,
     progress: Progress,
+    /// Files, and their bytes, that count as searched when all is done: those that the index rules out.
+    passed_over: Option<(u64, u64)>,
 }
 
 /// A page of print.
@@ -83,6 +107,40 @@ pub struct GrepPage {
     pub cut: Vec<GrepCut>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<GrepCursor>,
+    /// What was read.
+    pub read: GrepRead,
+}
+
+/// What a page of a search has read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrepRead {
+    /// Why every file was read; `None` where the index told which ones to read.
+    pub scanned: Option<String>,
+    /// Files, or versions, whose bytes were searched.
+    pub files: u64,
+    /// Bytes of contents that were read. A content that several files have is read once where nothing in it matches.
+    pub bytes: u64,
+    /// Grams that were looked up in the index.
+    pub grams: u64,
+    /// Bytes of the index that were read.
+    pub index_bytes: u64,
+    /// Contents that the index knows, of all versions of all trees.
+    pub contents: u64,
+    /// Contents that can match by their grams, with those whose grams are not known.
+    pub candidates: u64,
+    /// Contents that wait for their grams to be found.
+    pub pending: u64,
+}
+
+impl GrepRead {
+    /// Adds what the next page has read.
+    pub fn join(&mut self, next: Self) {
+        let (files, bytes, index_bytes) = (self.files, self.bytes, self.index_bytes);
+        let scanned = self.scanned.take().filter(|_| files > 0).or(next.scanned.clone());
+        *self = Self { scanned, ..next };
+        (self.files, self.bytes, self.index_bytes) =
+            (self.files + files, self.bytes + bytes, self.index_bytes + index_bytes);
+    }
 }
 
 /// A content that was not searched to its end.
@@ -96,16 +154,15 @@ pub struct GrepCut {
 
 /// A content to search.
 #[derive(Clone, Debug)]
-struct Wanted {
-    path: String,
-    sequence: u64,
-    content: ContentId,
-    bytes: u64,
+pub(crate) struct Wanted {
+    pub path: String,
+    pub sequence: u64,
+    pub content: ContentId,
+    pub bytes: u64,
     /// How much of its print was on earlier pages.
-    printed: usize,
+    pub printed: usize,
 }
 
-type Batch = Vec<(Wanted, Vec<u8>)>;
 type Found = Vec<(Wanted, std::result::Result<Apart, GrepError>)>;
 
 /// One page.
@@ -126,18 +183,22 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         (None, Moment::Sequence(u64::MAX)) => Moment::Sequence(read::newest(rows)?),
         (None, moment) => moment,
     };
-    let mut reading = Reading { rows, ask, moment, after: ask.cursor.as_ref().map(GrepCursor::place) };
+    let mut page = GrepPage::default();
+    let mut reading = Reading { rows, ask, moment, after: ask.cursor.as_ref().map(GrepCursor::place), chosen: None };
+    let passed_over = reading.choose(&grep, &mut page.read)?;
     let mut begun = ask.cursor.as_ref().map_or(Ok(None), |cursor| cursor.begun(rows, &ask.at.tree))?;
-    let mut printing = Printing { ask, moment, grep, page: GrepPage::default(), early: BTreeMap::new(), next: 0 };
+    let mut printing = Printing { ask, moment, grep, page, passed_over, early: BTreeMap::new(), next: 0 };
     let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).clamp(1, THREADS_MAX);
-    std::thread::scope(|scope| -> Result<()> {
-        let (to_search, batches) = mpsc::sync_channel::<(usize, Batch)>(workers);
-        let (to_print, searched) = mpsc::channel::<(usize, Found)>();
+    let (held, silent, bytes_read) = (HeldBytes::default(), Silent::default(), AtomicU64::new(0));
+    let outcome = std::thread::scope(|scope| -> Result<()> {
+        let (to_search, batches) = mpsc::sync_channel::<(usize, Vec<Wanted>)>(workers);
+        let (to_print, searched) = mpsc::channel::<(usize, Result<Found>)>();
         let batches = Arc::new(Mutex::new(batches));
         for _ in 0..workers {
             let own = printing.grep.another().map_err(|error| Error::internal(error.to_string()))?;
+            let worker = Worker { rows, ask, own, held: &held, silent: &silent, bytes_read: &bytes_read };
             let (to_print, batches) = (to_print.clone(), batches.clone());
-            scope.spawn(move || search_batches(own, ask.history, &batches, &to_print));
+            scope.spawn(move || worker.search_batches(&batches, &to_print));
         }
         drop(to_print);
         let mut number = 0;
@@ -145,18 +206,15 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
             begun.take().map_or_else(|| reading.next(&printing.grep), |begun| Ok(Some(vec![begun])))?
         {
             for some in in_batches(wanted) {
-                if some.iter().any(|wanted| wanted.bytes > WHOLE_BYTES_MAX) {
-                    let found = some.into_iter().map(|wanted| printing.search_large(rows, wanted)).collect();
-                    printing.early.insert(number, found);
-                } else if to_search.send((number, read_whole(rows, some)?)).is_err() {
+                if to_search.send((number, some)).is_err() {
                     return Err(Error::internal("the threads that search have ended"));
                 }
                 number += 1;
                 let is_ahead = |printing: &Printing<'_>| number - printing.next > workers * BATCHES_AHEAD;
-                while let Some(found) =
+                while let Some((number, found)) =
                     if is_ahead(&printing) { searched.recv().ok() } else { searched.try_recv().ok() }
                 {
-                    printing.early.insert(found.0, found.1);
+                    printing.early.insert(number, found?);
                     if !printing.print() {
                         return Ok(());
                     }
@@ -167,36 +225,156 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         while printing.print()
             && let Ok((number, found)) = searched.recv()
         {
-            printing.early.insert(number, found);
+            printing.early.insert(number, found?);
         }
         Ok(())
-    })?;
-    let Printing { mut grep, mut page, .. } = printing;
+    });
+    outcome?;
+    let Printing { mut grep, mut page, passed_over, .. } = printing;
     if page.cursor.is_none() {
+        if let Some((files, bytes)) = passed_over {
+            grep.pass_over(files, bytes);
+        }
         grep.finish(&mut page.output).map_err(|error| Error::internal(error.to_string()))?;
     }
     page.matched = grep.matched();
+    page.read.bytes = bytes_read.into_inner();
     Ok(page)
 }
 
-/// Searches batches until there are no more, or nobody waits for them.
-fn search_batches(
-    mut own: Grep,
-    history: bool,
-    batches: &Mutex<mpsc::Receiver<(usize, Batch)>>,
-    to_print: &mpsc::Sender<(usize, Found)>,
-) {
-    loop {
-        let taken = batches.lock().recv();
-        let Ok((number, batch)) = taken else { return };
-        let found = batch.into_iter().map(|(wanted, bytes)| {
-            let apart = own.search_apart(&label(&wanted, history), &bytes, wanted.printed);
-            (wanted, apart)
-        });
-        if to_print.send((number, found.collect())).is_err() {
-            return;
+/// What all threads of a search hold of contents.
+#[derive(Default)]
+struct HeldBytes {
+    bytes: Mutex<u64>,
+    less: Condvar,
+}
+
+impl HeldBytes {
+    /// Waits until there is room; a single content always has.
+    fn hold(&self, bytes: u64) -> Holding<'_> {
+        let mut held = self.bytes.lock();
+        while *held > 0 && *held + bytes > HELD_BYTES_MAX {
+            self.less.wait(&mut held);
+        }
+        *held += bytes;
+        Holding { of: self, bytes }
+    }
+}
+
+struct Holding<'h> {
+    of: &'h HeldBytes,
+    bytes: u64,
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        *self.of.bytes.lock() -= self.bytes;
+        self.of.less.notify_all();
+    }
+}
+
+/// Contents that several versions have and of which nothing is printed.
+type Silent = Mutex<HashMap<ContentId, Apart>>;
+
+/// A thread that reads and searches.
+struct Worker<'w> {
+    rows: &'w dyn Rows,
+    ask: &'w GrepTree,
+    own: Grep,
+    held: &'w HeldBytes,
+    silent: &'w Silent,
+    bytes_read: &'w AtomicU64,
+}
+
+impl Worker<'_> {
+    /// Searches batches until there are no more, or nobody waits for them.
+    fn search_batches(
+        mut self,
+        batches: &Mutex<mpsc::Receiver<(usize, Vec<Wanted>)>>,
+        to_print: &mpsc::Sender<(usize, Result<Found>)>,
+    ) {
+        loop {
+            let taken = batches.lock().recv();
+            let Ok((number, batch)) = taken else { return };
+            let found = self.search(batch);
+            if to_print.send((number, found)).is_err() {
+                return;
+            }
         }
     }
+
+    /// Searches contents, each of which is read once.
+    fn search(&mut self, batch: Vec<Wanted>) -> Result<Found> {
+        if let [one] = &batch[..]
+            && one.bytes > WHOLE_BYTES_MAX
+        {
+            return Ok(batch.into_iter().map(|wanted| self.search_large(wanted)).collect());
+        }
+        let mut known: HashMap<ContentId, Known> = HashMap::new();
+        let (mut ids, mut bytes) = (Vec::new(), 0);
+        {
+            let silent = self.silent.lock();
+            for wanted in &batch {
+                known.entry(wanted.content).or_insert_with(|| match silent.get(&wanted.content) {
+                    Some(apart) if wanted.printed == 0 => Known::Silent(apart.clone()),
+                    _ => {
+                        ids.push(wanted.content);
+                        bytes += wanted.bytes;
+                        Known::Read(ids.len() - 1)
+                    }
+                });
+            }
+        }
+        let _held = self.held.hold(bytes);
+        let (contents, refs) = content::read_with_refs(self.rows, &ids)?;
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        let mut found = Vec::with_capacity(batch.len());
+        for wanted in batch {
+            let at = match known.get(&wanted.content).ok_or_else(lacking)? {
+                Known::Silent(apart) => {
+                    found.push((wanted, Ok(apart.clone())));
+                    continue;
+                }
+                Known::Read(at) => *at,
+            };
+            let apart = self.own.search_apart(&label(&wanted, self.ask.history), &contents[at], wanted.printed);
+            if let Ok(apart) = &apart
+                && apart.out.is_empty()
+                && wanted.printed == 0
+                && refs[at] > 1
+            {
+                let mut silent = self.silent.lock();
+                if silent.len() < REMEMBERED_MAX {
+                    silent.insert(wanted.content, apart.clone());
+                }
+                known.insert(wanted.content, Known::Silent(apart.clone()));
+            }
+            found.push((wanted, apart));
+        }
+        Ok(found)
+    }
+
+    /// Searches a content that is too large to be held.
+    fn search_large(&mut self, wanted: Wanted) -> (Wanted, std::result::Result<Apart, GrepError>) {
+        let path = label(&wanted, self.ask.history);
+        if self.ask.request.multiline {
+            let why =
+                format!("it has {} bytes, and -U holds a whole file; the limit is {WHOLE_BYTES_MAX}", wanted.bytes);
+            return (wanted, Err(GrepError::Content { path, source: std::io::Error::other(why) }));
+        }
+        self.bytes_read.fetch_add(wanted.bytes, Ordering::Relaxed);
+        let from =
+            Streamed { rows: self.rows, id: wanted.content, bytes: wanted.bytes, at: 0, part: Cursor::default() };
+        let found = self.own.search_stream(&path, from, wanted.printed);
+        (wanted, found)
+    }
+}
+
+/// What a thread knows of a content of its batch.
+enum Known {
+    Silent(Apart),
+    /// Which of those that were read it is.
+    Read(usize),
 }
 
 /// What stands before the lines of a content.
@@ -223,19 +401,14 @@ fn in_batches(wanted: Vec<Wanted>) -> Vec<Vec<Wanted>> {
     batches
 }
 
-/// The bytes of files, read together.
-fn read_whole(rows: &dyn Rows, wanted: Vec<Wanted>) -> Result<Batch> {
-    let ids: Vec<ContentId> = wanted.iter().map(|wanted| wanted.content).collect();
-    let contents = content::read_all(rows, &ids)?;
-    Ok(wanted.into_iter().zip(contents).collect())
-}
-
 /// What is printed, in the order of the paths.
 struct Printing<'a> {
     ask: &'a GrepTree,
     moment: Moment,
     grep: Grep,
     page: GrepPage,
+    /// Files, and their bytes, that are not searched and count as if they were.
+    passed_over: Option<(u64, u64)>,
     /// Batches that came before their turn.
     early: BTreeMap<usize, Found>,
     next: usize,
@@ -247,6 +420,11 @@ impl Printing<'_> {
         while let Some(found) = self.early.remove(&self.next) {
             self.next += 1;
             for (wanted, apart) in found {
+                self.page.read.files += 1;
+                let is_whole = !matches!(&apart, Ok(apart) if apart.found.truncated);
+                if let Some((files, bytes)) = self.passed_over.as_mut().filter(|_| is_whole) {
+                    (*files, *bytes) = (files.saturating_sub(1), bytes.saturating_sub(wanted.bytes));
+                }
                 match apart {
                     Ok(apart) => {
                         self.grep.join(&apart, &mut self.page.output);
@@ -284,20 +462,8 @@ impl Printing<'_> {
             Moment::Time(_) => None,
         };
         let (path, sequence, progress) = (wanted.path.clone(), wanted.sequence, self.grep.progress());
-        self.page.cursor = Some(GrepCursor { path, sequence, printed, last, progress });
-    }
-
-    /// Searches a content that is too large to be held.
-    fn search_large(&self, rows: &dyn Rows, wanted: Wanted) -> (Wanted, std::result::Result<Apart, GrepError>) {
-        let path = label(&wanted, self.ask.history);
-        if self.ask.request.multiline {
-            let why =
-                format!("it has {} bytes, and -U holds a whole file; the limit is {WHOLE_BYTES_MAX}", wanted.bytes);
-            return (wanted, Err(GrepError::Content { path, source: std::io::Error::other(why) }));
-        }
-        let from = Streamed { rows, id: wanted.content, bytes: wanted.bytes, at: 0, part: Cursor::default() };
-        let found = self.grep.another().and_then(|mut own| own.search_stream(&path, from, wanted.printed));
-        (wanted, found)
+        let passed_over = self.passed_over;
+        self.page.cursor = Some(GrepCursor { path, sequence, printed, last, progress, passed_over });
     }
 }
 
@@ -332,11 +498,65 @@ struct Reading<'r> {
     moment: Moment,
     /// The path and the sequence of the last one.
     after: Option<(String, u64)>,
+    /// Those that are searched, where the index tells which.
+    chosen: Option<std::vec::IntoIter<Wanted>>,
 }
 
 impl Reading<'_> {
+    /// Asks the index which files can match. Says how many files, and of how many bytes, count as searched when those are.
+    fn choose(&mut self, grep: &Grep, read: &mut GrepRead) -> Result<Option<(u64, u64)>> {
+        let before = self.ask.cursor.as_ref();
+        let passed_over = before.and_then(|cursor| cursor.passed_over);
+        if before.is_some() && passed_over.is_none() && grep.counts() {
+            read.scanned = Some("the pages before have read every file".into());
+            return Ok(None); // what they have counted is all that there is behind them
+        }
+        let mut wanted = match choose(self.rows, self.ask, self.moment, &|path| grep.wants(path), read)? {
+            Choice::Scan(why) => {
+                read.scanned = Some(why.into());
+                return Ok(passed_over);
+            }
+            Choice::Files(wanted) => wanted,
+        };
+        if let Some((path, sequence)) = &self.after {
+            // Of a path, the newest version is the first.
+            wanted.retain(|wanted| match self.ask.history {
+                true => (&wanted.path, !wanted.sequence) > (path, !*sequence),
+                false => wanted.path > *path,
+            });
+        }
+        self.chosen = Some(wanted.into_iter());
+        match before {
+            None if grep.counts() => self.count_all(grep).map(Some),
+            _ => Ok(passed_over),
+        }
+    }
+
+    /// How many files there are to search, and of how many bytes.
+    fn count_all(&mut self, grep: &Grep) -> Result<(u64, u64)> {
+        let request = &self.ask.request;
+        let is_whole = self.ask.below.is_empty()
+            && [&request.globs, &request.iglobs, &request.types, &request.types_not].iter().all(|some| some.is_empty());
+        if is_whole && !self.ask.history && self.ask.at.as_of.is_none() {
+            let Tree { files, bytes, .. } = read::find(self.rows, &self.ask.at.tree)?;
+            return Ok((files, bytes));
+        }
+        let (chosen, after) = (self.chosen.take(), self.after.take());
+        let (mut files, mut bytes) = (0, 0);
+        while let Some(some) = self.next(grep)? {
+            files += some.len() as u64;
+            bytes += some.iter().map(|wanted| wanted.bytes).sum::<u64>();
+        }
+        (self.chosen, self.after) = (chosen, after);
+        Ok((files, bytes))
+    }
+
     /// The next files; `None` at the end.
     fn next(&mut self, grep: &Grep) -> Result<Option<Vec<Wanted>>> {
+        if let Some(chosen) = &mut self.chosen {
+            let some: Vec<Wanted> = chosen.by_ref().take(PATHS_AT_ONCE).collect();
+            return Ok((!some.is_empty()).then_some(some));
+        }
         let (mut wanted, mut seen) = (Vec::new(), 0);
         let mut last = None;
         let mut look = |path: &str, sequence: u64, what: &Held| {

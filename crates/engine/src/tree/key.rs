@@ -15,9 +15,16 @@
 //! | 0x09 (255)×8 1 BLAKE3 language | which names a content has, as source code |
 //! | 0x09 (255)×8 2 BLAKE3 language part | what is known of it |
 //!
-//! The last two are derived, and spelt as uploads without chunks under a number that no upload reaches: an earlier program
-//! takes them for what uploads have left, and removes them before it does anything else with trees. So they never outlive
-//! their content there.
+//! | 0x09 (255)×7 254 0 | how far the index of grams is |
+//! | 0x09 (255)×7 254 1 BLAKE3 | the number of a content in it |
+//! | 0x09 (255)×7 254 2 number tree 0 path 0 sequence | that a version has the content; the sequence is inverted |
+//! | 0x09 (255)×7 254 3 number | that the content waits for its grams to be found |
+//! | 0x09 (255)×7 254 4 block | which contents a block of the index has |
+//! | 0x09 (255)×7 254 5 part block piece | of a block, a part: which of its contents have which grams |
+//!
+//! Those under 0x09 (255)×7 are derived, and spelt as uploads without chunks under numbers that no upload reaches: an earlier
+//! program takes them for what uploads have left, and removes them before it does anything else with trees. So they never
+//! outlive their content there.
 //!
 //! Numbers are big endian, 8 bytes. Names and paths have no byte 0. The bytes of chunks lie in the table `blobs`.
 
@@ -34,6 +41,12 @@ const TOTALS: u8 = 8;
 const UPLOAD: u8 = 9;
 const NAMES: u8 = 1;
 const FACTS: u8 = 2;
+const GRAM_STATE: u8 = 0;
+const GRAM_NUMBER: u8 = 1;
+const GRAM_PATH: u8 = 2;
+const GRAM_PENDING: u8 = 3;
+const GRAM_BLOCK: u8 = 4;
+const GRAM_POSTINGS: u8 = 5;
 /// Ends a name or a path.
 const END: u8 = 0;
 
@@ -87,7 +100,11 @@ pub fn version(tree: &str, path: &str, sequence: u64) -> Vec<u8> {
 
 /// The tree, path and sequence of a version's key.
 pub fn version_of(key: &[u8]) -> Option<(&str, &str, u64)> {
-    let rest = key.strip_prefix(&[VERSION])?;
+    named_of(key.strip_prefix(&[VERSION])?)
+}
+
+/// The tree, path and sequence in a version's key behind its tag.
+fn named_of(rest: &[u8]) -> Option<(&str, &str, u64)> {
     let (rest, sequence) = rest.split_last_chunk::<8>()?;
     let names = rest.strip_suffix(&[END])?;
     let (tree, path) = std::str::from_utf8(names).ok()?.split_once('\0')?;
@@ -191,6 +208,115 @@ pub fn code() -> Vec<u8> {
     upload_parts(u64::MAX)
 }
 
+/// What the keys of the index of grams begin with.
+pub fn grams() -> Vec<u8> {
+    upload_parts(u64::MAX - 1)
+}
+
+/// The key of how far the index of grams is.
+pub fn gram_state() -> Vec<u8> {
+    gram_key(GRAM_STATE, &[])
+}
+
+/// The key of the number of a content.
+pub fn gram_number(id: &ContentId) -> Vec<u8> {
+    gram_key(GRAM_NUMBER, &[&id.0])
+}
+
+/// What the keys of the numbers of all contents begin with.
+pub fn gram_numbers() -> Vec<u8> {
+    gram_key(GRAM_NUMBER, &[])
+}
+
+/// The content of a key of [`gram_number`].
+pub fn gram_number_of(key: &[u8]) -> Option<ContentId> {
+    Some(ContentId(key.strip_prefix(&gram_numbers()[..])?.try_into().ok()?))
+}
+
+/// The key of that a version has a content.
+pub fn gram_path(number: u64, tree: &str, path: &str, sequence: u64) -> Vec<u8> {
+    let version = version(tree, path, sequence);
+    gram_key(GRAM_PATH, &[&number.to_be_bytes(), &version[1..]])
+}
+
+/// What the keys of the versions of the contents from one number on begin with.
+pub fn gram_paths() -> Vec<u8> {
+    gram_key(GRAM_PATH, &[])
+}
+
+/// What the keys of the versions of a content begin with.
+pub fn gram_paths_of(number: u64) -> Vec<u8> {
+    gram_key(GRAM_PATH, &[&number.to_be_bytes()])
+}
+
+/// The number, tree, path and sequence of a key of [`gram_path`].
+pub fn gram_path_of(key: &[u8]) -> Option<(u64, &str, &str, u64)> {
+    let (number, rest) = key.strip_prefix(&gram_paths()[..])?.split_first_chunk::<8>()?;
+    let (tree, path, sequence) = named_of(rest)?;
+    Some((u64::from_be_bytes(*number), tree, path, sequence))
+}
+
+/// The key of that a content waits for its grams to be found.
+pub fn gram_pending(number: u64) -> Vec<u8> {
+    gram_key(GRAM_PENDING, &[&number.to_be_bytes()])
+}
+
+/// What the keys of all that wait begin with.
+pub fn gram_pendings() -> Vec<u8> {
+    gram_key(GRAM_PENDING, &[])
+}
+
+/// The number of a key of [`gram_pending`].
+pub fn gram_pending_of(key: &[u8]) -> Option<u64> {
+    number_of(key, &gram_pendings())
+}
+
+/// The key of what a block of the index has.
+pub fn gram_block(block: u64) -> Vec<u8> {
+    gram_key(GRAM_BLOCK, &[&block.to_be_bytes()])
+}
+
+/// What the keys of all blocks begin with.
+pub fn gram_blocks() -> Vec<u8> {
+    gram_key(GRAM_BLOCK, &[])
+}
+
+/// The number of a block's key.
+pub fn gram_block_of(key: &[u8]) -> Option<u64> {
+    number_of(key, &gram_blocks())
+}
+
+/// The key of a piece of a part of a block.
+pub fn gram_postings(part: u8, block: u64, piece: u8) -> Vec<u8> {
+    gram_key(GRAM_POSTINGS, &[&[part], &block.to_be_bytes(), &[piece]])
+}
+
+/// What the keys of a part of all blocks begin with.
+pub fn gram_part(part: u8) -> Vec<u8> {
+    gram_key(GRAM_POSTINGS, &[&[part]])
+}
+
+/// What the keys of all parts begin with.
+pub fn gram_parts() -> Vec<u8> {
+    gram_key(GRAM_POSTINGS, &[])
+}
+
+/// The part, the block and the piece of a key of [`gram_postings`].
+pub fn gram_postings_of(key: &[u8]) -> Option<(u8, u64, u8)> {
+    match *key.strip_prefix(&gram_parts()[..])? {
+        [part, ref block @ .., piece] => Some((part, u64::from_be_bytes(block.try_into().ok()?), piece)),
+        _ => None,
+    }
+}
+
+fn gram_key(tag: u8, rest: &[&[u8]]) -> Vec<u8> {
+    [&grams()[..], &[tag], &rest.concat()].concat()
+}
+
+fn number_of(key: &[u8], prefix: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(prefix)?.try_into().ok()?))
+}
+
 /// The key of the names of a content in a language.
 pub fn code_names(id: &ContentId, language: u8) -> Vec<u8> {
     [&code_of(NAMES, id)[..], &[language]].concat()
@@ -238,5 +364,11 @@ mod tests {
         assert_eq!(content_of(&content(&id)), Some(id));
         assert_eq!(chunk_of(&content(&id)), None);
         assert_eq!(tree_of(&tree("docs")).as_deref(), Some("docs"));
+        assert_eq!(gram_path_of(&gram_path(7, "docs", "a/ü.md", 9)), Some((7, "docs", "a/ü.md", 9)));
+        assert_eq!(gram_number_of(&gram_number(&id)), Some(id));
+        assert_eq!(gram_pending_of(&gram_pending(7)), Some(7));
+        assert_eq!(gram_block_of(&gram_block(7)), Some(7));
+        assert_eq!(gram_postings_of(&gram_postings(3, 7, 1)), Some((3, 7, 1)));
+        assert!(grams() < code() && upload(1, 0) < grams());
     }
 }

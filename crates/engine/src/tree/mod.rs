@@ -14,6 +14,7 @@ mod code;
 mod content;
 mod diff;
 mod draft;
+mod grams;
 mod grep;
 mod history;
 mod key;
@@ -37,8 +38,10 @@ pub use code::{
 pub(crate) use code::{Loose, Step, find_loose, step};
 pub(crate) use diff::diff;
 pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
+pub use grams::TreeIndex;
+pub(crate) use grams::{Pace, indexed, work as index_grams};
 pub(crate) use grep::grep;
-pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepPage, GrepTree};
+pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepIndex, GrepPage, GrepRead, GrepTree};
 pub use nuthatch_code::{Class as CodeClass, Kind as CodeKind, Language as CodeLanguage, Use as CodeUse};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
 pub(crate) use passages::TreePassages;
@@ -78,8 +81,22 @@ impl Trees {
     pub fn of(keyspace: &Keyspace) -> Result<Self> {
         let attached = keyspace.space.attached(|space| {
             upload::remove_left(space, key::uploads())?;
+            grams::remove_outdated(space)?;
             Ok(Attached::default())
         })?;
         Ok(Self { keyspace: keyspace.clone(), attached })
+    }
+
+    /// Finds the grams of all contents that wait.
+    ///
+    /// # Errors
+    /// `Unavailable` when nobody waits for it any more: what was found by then is kept. `Exhausted` when the tenant's limits leave no
+    /// room for the index.
+    pub fn index(&self) -> Result<()> {
+        let space = &*self.keyspace.space;
+        while index_grams(space, Pace::All, &space.shared.background.stopping)? {
+            self.keyspace.call.waits().check()?;
+        }
+        Ok(())
     }
 }

@@ -292,6 +292,9 @@ impl<'d, 's> Writing<'d, 's> {
         };
         self.draft.put(key::version(self.name, path, sequence), &version)?;
         self.draft.put_mark(key::change(self.name, sequence, path));
+        if let Held::File { content, bytes } = &version.what {
+            self.draft.note_path((self.name, path, sequence), content, *bytes)?;
+        }
         self.tree.versions += 1;
         versions.insert(0, (sequence, version));
         self.retain(path, &versions)
@@ -308,6 +311,7 @@ impl<'d, 's> Writing<'d, 's> {
     /// Removes a version that is not the current one of anything.
     pub fn remove_version(&mut self, path: &str, sequence: u64, version: &Version) -> Result<()> {
         if let Some(content) = version.what.content() {
+            self.draft.forget_path(self.name, path, sequence, content)?;
             self.draft.release(content)?;
         }
         self.draft.delete(key::version(self.name, path, sequence));

@@ -13,7 +13,7 @@ use crate::kv::{Rows, inline_value, stored_inline};
 use crate::runtime::Runtime;
 use crate::scan::until_error;
 use crate::tree::value::{Chunk, Content, Held, Piece, Place, Totals, Tree, Version, decode, encode};
-use crate::tree::{ContentId, content, key};
+use crate::tree::{ContentId, content, grams, key};
 
 /// Changes of one batch.
 const MENDED_AT_ONCE: usize = 10_000;
@@ -189,6 +189,7 @@ pub(crate) fn check(rows: &dyn Rows, reader: &dyn Reader, shard: Shard, hash: bo
         findings.extend(id.map(|id| format!("facts of source code are kept of content {id}, which no version has")));
         Ok(())
     })?;
+    findings.extend(grams::check(rows, &known, hash)?);
     let (from, to) = (shard.prefix(), shard.end());
     reader.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |row, _| {
         let number = Shard::suffix(row).try_into().map(u64::from_be_bytes);
@@ -313,6 +314,8 @@ fn mend_contents(shelf: &Shelf<'_>, counted: &Counted, mending: &mut Mending<'_>
         Some(id) if counted.whole.contains_key(&id) && counted.versions_of.contains_key(&id) => Ok(()),
         _ => mending.delete(row.to_vec()),
     })?;
+    // The index is made again from what there is.
+    shelf.each(&key::grams(), |row, _: Vec<Piece>| mending.delete(row.to_vec()))?;
     let mut known = BTreeSet::new();
     shelf.each(&key::chunks(), |row, chunk: Chunk| {
         let Some(id) = key::chunk_of(row) else { return Ok(()) };

@@ -392,7 +392,15 @@ fn after_a_loss_what_is_whole_stays_and_is_counted_again() {
 
 fn grep_of(pattern: &str, as_of: Option<&str>) -> GrepTree {
     let request = GrepRequest { patterns: vec![pattern.into()], ..GrepRequest::default() };
-    GrepTree { at: at(as_of), below: String::new(), request, history: false, cursor: None, bytes_max: GREP_BYTES_MAX }
+    GrepTree {
+        at: at(as_of),
+        below: String::new(),
+        request,
+        history: false,
+        cursor: None,
+        bytes_max: GREP_BYTES_MAX,
+        index: GrepIndex::Auto,
+    }
 }
 
 impl Shed {

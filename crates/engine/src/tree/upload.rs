@@ -170,8 +170,8 @@ impl Trees {
 
 /// Removes what uploads of a process that has ended left behind.
 pub(crate) fn remove_left(space: &Space, prefix: Vec<u8>) -> Result<()> {
-    // What is known of source code lies behind all uploads, and stays.
-    let to = std::ops::Bound::Excluded(key::code());
+    // What is derived of contents lies behind all uploads, and stays.
+    let to = std::ops::Bound::Excluded(key::grams());
     let scan = KeyScan { limit: 16, to, ..KeyScan::prefix(prefix) };
     loop {
         let ((), position) = draft::change(space, &Call::default(), |draft| {

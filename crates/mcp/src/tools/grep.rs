@@ -1,6 +1,8 @@
 //! `grep`: exact search in the files of a tree, as ripgrep does.
 
-use nuthatch_link::{Error, Files, GREP_BYTES_MAX, GrepOutput, GrepRequest, GrepTree, Result as EngineResult};
+use nuthatch_link::{
+    Error, Files, GREP_BYTES_MAX, GrepIndex, GrepOutput, GrepRequest, GrepTree, Result as EngineResult,
+};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -190,6 +192,7 @@ impl Grepping {
             below: self.path.as_deref().unwrap_or_default().trim_matches('/').into(),
             request,
             history: self.history,
+            index: GrepIndex::Auto,
             cursor: cursor.map_err(|_| no_cursor(start.cursor.as_deref().unwrap_or_default()))?,
             // Of what is found only so much can be shown; what a page has beyond that is searched again.
             bytes_max: (Budget::of(self.max_tokens)?.bytes_left()).min(GREP_BYTES_MAX),

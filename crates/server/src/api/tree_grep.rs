@@ -10,19 +10,21 @@ use axum::extract::Extension;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use nuthatch_link::{
-    Error, Files, GrepCut, GrepOutput, GrepPage, GrepRequest, GrepTree, Result as EngineResult, TreeAt,
+    Error, Files, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead, GrepRequest, GrepTree, Result as EngineResult,
+    TreeAt, TreeIndex,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::Turn;
 use crate::admission::Admitted;
 use crate::api::read_point::{AsOf, ReadingAt};
+use crate::api::reply;
 use crate::caller::{Caller, CancelledOnDrop};
-use crate::extract::{Json, Segments, parse_from};
+use crate::extract::{Json, Parameters, Segments, parse_from};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -30,7 +32,7 @@ use crate::shared::Shared;
 const PAGE_BYTES: usize = 8 << 20;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
-    OpenApiRouter::new().routes(routes!(grep))
+    OpenApiRouter::new().routes(routes!(grep)).routes(routes!(index))
 }
 
 /// Where to search, next to the fields of a search of ripgrep's.
@@ -42,9 +44,10 @@ struct Place {
     history: bool,
     pages: bool,
     cursor: Option<String>,
+    index: GrepIndex,
 }
 
-const PLACE: [&str; 5] = ["below", "as_of", "history", "pages", "cursor"];
+const PLACE: [&str; 6] = ["below", "as_of", "history", "pages", "cursor", "index"];
 
 /// What ripgrep is to search for, and where. Each default is what ripgrep does without the flag when its output is no terminal.
 #[derive(Default, Deserialize, ToSchema)]
@@ -66,6 +69,7 @@ struct Grep {
     pages: bool,
     /// The cursor of the page before; the rest of the request is the same.
     cursor: Option<String>,
+    index: Index,
     /// The patterns are texts (`-F`).
     fixed_strings: bool,
     /// `-i`.
@@ -150,6 +154,21 @@ struct Grep {
     stats: bool,
 }
 
+/// Whether the index tells which files are read. What is printed is the same.
+#[derive(Default, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = GrepIndex)]
+#[allow(dead_code, reason = "it describes what a search uses")]
+enum Index {
+    /// Where few contents can match.
+    #[default]
+    Auto,
+    /// Every file is read.
+    Never,
+    /// Wherever it tells anything at all.
+    Always,
+}
+
 /// What a search prints.
 #[derive(Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -183,6 +202,36 @@ struct Report {
     cut: Vec<Cut>,
     /// With `pages`: where to go on; null at the end.
     cursor: Option<String>,
+    read: Read,
+}
+
+/// What was read.
+#[derive(Default, Serialize, ToSchema)]
+#[schema(as = GrepRead)]
+struct Read {
+    /// Why every file was read; null where the index told which ones to read.
+    scanned: Option<String>,
+    /// Files, or versions, whose bytes were searched.
+    files: u64,
+    /// Bytes of contents that were read.
+    bytes: u64,
+    /// Grams that were looked up in the index.
+    grams: u64,
+    /// Bytes of the index that were read.
+    index_bytes: u64,
+    /// Contents that the index knows, of all versions of all trees.
+    contents: u64,
+    /// Contents that can match by their grams, with those whose grams are not known.
+    candidates: u64,
+    /// Contents that wait for their grams to be found.
+    pending: u64,
+}
+
+impl From<GrepRead> for Read {
+    fn from(read: GrepRead) -> Self {
+        let GrepRead { scanned, files, bytes, grams, index_bytes, contents, candidates, pending } = read;
+        Self { scanned, files, bytes, grams, index_bytes, contents, candidates, pending }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -234,7 +283,8 @@ async fn grep(
         ask,
         pages,
         first: Some(first),
-        report: Report { matched: false, searched: 0, cut: Vec::new(), cursor: None },
+        report: Report { matched: false, searched: 0, cut: Vec::new(), cursor: None, read: Read::default() },
+        read: GrepRead::default(),
         has_ended: false,
         _held: (turn, wanted, admitted),
     };
@@ -247,11 +297,48 @@ async fn grep(
     Ok(response)
 }
 
+/// Whether to wait for the index.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Waiting {
+    /// Answers after every file is in the index.
+    #[serde(default)]
+    wait: bool,
+}
+
+/// How far the index is that searches use. All trees of a tenant share it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TreeIndex)]
+struct IndexState {
+    /// Contents that are in it.
+    indexed: u64,
+    /// Contents that are not yet; a search reads them in any case.
+    pending: u64,
+    /// Bytes of the contents that are in it.
+    indexed_bytes: u64,
+    /// About how many bytes it has, before they are compressed.
+    index_bytes: u64,
+}
+
+/// Tells how far the index is that `grep` uses, which is made in the background.
+#[utoipa::path(get, path = "/v1/trees/{tree}/index", tag = "trees", security(("key" = ["read"])),
+    params(("tree" = String, Path), AsOf, Waiting), responses((status = 200, description = "How far it is", body = IndexState)))]
+async fn index(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(tree): Segments<String>,
+    Parameters(Waiting { wait }): Parameters<Waiting>,
+) -> Result<Response, Problem> {
+    let index = caller.run(move |database| read_point.tree(database, &tree)?.index(wait)).await?;
+    let TreeIndex { indexed, pending, indexed_bytes, index_bytes } = index;
+    Ok(reply::json(&IndexState { indexed, pending, indexed_bytes, index_bytes }))
+}
+
 /// The search, and whether it ends with its first page.
 fn ask_of(tree: String, mut value: Map<String, Value>) -> Result<(GrepTree, bool), Problem> {
     let wrong = |why| Problem::invalid(format!("the body: {why}"));
     let place: Map<_, _> = PLACE.iter().filter_map(|name| value.remove_entry(*name)).collect();
-    let Place { below, as_of, history, pages, cursor } = parse_from(Value::Object(place)).map_err(wrong)?;
+    let Place { below, as_of, history, pages, cursor, index } = parse_from(Value::Object(place)).map_err(wrong)?;
     let request: GrepRequest = parse_from(Value::Object(value)).map_err(wrong)?;
     if (pages || cursor.is_some()) && request.output != GrepOutput::Json {
         return Err(Problem::invalid("pages and their cursors are for `\"output\": \"json\"`; leave them out"));
@@ -259,7 +346,7 @@ fn ask_of(tree: String, mut value: Map<String, Value>) -> Result<(GrepTree, bool
     let cursor = cursor.map(|cursor| serde_json::from_str(&cursor)).transpose();
     let cursor = cursor.map_err(|_| Problem::invalid("the cursor is none that this server returned"))?;
     let at = TreeAt { tree, as_of };
-    Ok((GrepTree { at, below, request, history, cursor, bytes_max: PAGE_BYTES }, pages))
+    Ok((GrepTree { at, below, request, history, cursor, bytes_max: PAGE_BYTES, index }, pages))
 }
 
 /// A search that is being answered, a page at a time: the next one is searched when the client has taken this one.
@@ -270,6 +357,7 @@ struct Searching {
     pages: bool,
     first: Option<GrepPage>,
     report: Report,
+    read: GrepRead,
     has_ended: bool,
     _held: (Option<Turn>, CancelledOnDrop, Option<Arc<Admitted>>),
 }
@@ -306,7 +394,8 @@ impl Searching {
 
     /// What is sent of a page; with the last one the rest.
     fn printed(&mut self, page: GrepPage) -> EngineResult<Vec<u8>> {
-        let GrepPage { mut output, matched, searched, cut, cursor } = page;
+        let GrepPage { mut output, matched, searched, cut, cursor, read } = page;
+        self.read.join(read);
         self.report.matched = matched;
         self.report.searched += searched;
         self.report.cut.extend(cut.into_iter().map(|GrepCut { path, why }| Cut { path, why }));
@@ -318,7 +407,8 @@ impl Searching {
         let cursor = cursor.map(|cursor| serde_json::to_string(&cursor)).transpose();
         self.report.cursor = cursor.map_err(|error| Error::internal(format!("a cursor: {error}")))?;
         if self.is_json() {
-            let empty = Report { matched, searched: 0, cut: Vec::new(), cursor: None };
+            self.report.read = std::mem::take(&mut self.read).into();
+            let empty = Report { matched, searched: 0, cut: Vec::new(), cursor: None, read: Read::default() };
             output.extend(line(&Last::Report(std::mem::replace(&mut self.report, empty))));
         } else {
             for Cut { path, why } in &self.report.cut {

@@ -334,8 +334,17 @@ fn a_search_prints_what_ripgrep_prints_and_says_what_it_left_out() {
     let said = messages(&grep(json!({"patterns": ["one"], "output": "json"})));
     let kinds: Vec<&str> = said.iter().map(|message| message["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["begin", "match", "end", "begin", "match", "end", "summary", "report"]);
-    let report = said.last().unwrap();
-    assert_eq!(report["data"], json!({"matched": true, "searched": 3, "cut": [], "cursor": null}));
+    let report = &said.last().unwrap()["data"];
+    let told = ["matched", "searched", "cut", "cursor"].map(|name| report[name].clone());
+    assert_eq!(told, [json!(true), json!(3), json!([]), json!(null)]);
+    assert_eq!((&report["read"]["files"], &report["read"]["scanned"]), (&json!(3), &json!("the tree is small")));
+    assert_eq!(client.get("/v1/trees/t/index").is(200)["indexed"], 0);
+    let index = client.get("/v1/trees/t/index?wait=true").is(200);
+    assert_eq!((&index["indexed"], &index["pending"]), (&json!(4), &json!(0)));
+    let asked = json!({"patterns": ["def"], "output": "json", "index": "always"});
+    let read = messages(&grep(asked)).last().unwrap()["data"]["read"].clone();
+    assert_eq!((&read["files"], &read["scanned"]), (&json!(1), &json!(null)));
+    grep(json!({"patterns": ["x"], "index": "sometimes"})).fails(400, "invalid");
     // More than a search of several lines holds.
     client.put_bytes("/v1/trees/t/files/large.txt", &vec![b'\n'; (16 << 20) + 1]).is(200);
     let several = json!({"patterns": ["one"], "multiline": true});

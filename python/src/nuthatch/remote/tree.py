@@ -84,7 +84,13 @@ class TreeReads(Named):
             failed = json.dumps(said.get("data")).encode()
             raise problem(self._caller.wire.url, said.get("data", {}).get("status", 500), PROBLEM, failed)
         report = said["data"]
-        return output, report["searched"], [(cut["path"], cut["why"]) for cut in report["cut"]], report["cursor"]
+        cuts = [(cut["path"], cut["why"]) for cut in report["cut"]]
+        return output, report["searched"], cuts, report["cursor"], report["read"]
+
+    def index(self, wait: bool) -> dict[str, int]:
+        place = self._place("index", wait=wait)
+        found: dict[str, int] = self._caller.ask("GET", place, None, is_read=True, is_long=True).json()
+        return found
 
     def code(self, question: str) -> dict[str, Any]:
         asked = json.loads(question)
