@@ -36,6 +36,7 @@ pub mod stats;
 pub mod tag;
 pub mod tenant;
 pub mod tree;
+pub mod ui;
 pub mod watch;
 
 use crate::args::{Cli, Command};
@@ -76,6 +77,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Import(args) => args.run(globals, out),
         Command::Migrate(args) => args.run(globals, out),
         Command::Serve(args) => args.run(globals),
+        Command::Ui(args) => args.run(globals, out),
         Command::Mcp(args) => args.run(globals),
         Command::Key(args) => args.run(globals, out),
         Command::Audit(args) => args.run(globals, out),
