@@ -10,6 +10,8 @@ export type Scope = "read" | "write" | "admin";
 
 export interface Session {
   client: Client;
+  /** The same without a chosen tenant: for what concerns the whole folder. */
+  whole: Client;
   caller: Schemas["Caller"];
   /** What a request is sent with, for copies of it as a command. */
   apiKey: string | undefined;

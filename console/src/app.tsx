@@ -71,6 +71,7 @@ function Entrance(props: {
   const queries = useQueryClient();
   const [chosenTenant, setChosenTenant] = useState<string | undefined>();
   const client = useMemo(() => clientOf(apiKey, chosenTenant), [apiKey, chosenTenant]);
+  const whole = useMemo(() => clientOf(apiKey, undefined), [apiKey]);
   const caller = useQuery({ queryKey: ["caller", apiKey, chosenTenant], queryFn: () => data(client.GET("/v1/caller")) });
   const signOut = () => {
     keptKey.forget();
@@ -104,6 +105,7 @@ function Entrance(props: {
   }
   const session: Session = {
     client,
+    whole,
     caller: caller.data,
     apiKey,
     chosenTenant,
@@ -160,6 +162,12 @@ function Frame({ session }: { session: Session }) {
   useEffect(() => {
     document.title = place === "" ? `${name} · Nuthatch` : `${place} · ${name} · Nuthatch`;
   }, [name, place]);
+  const before = useRef(page?.id);
+  useEffect(() => {
+    // Whoever went to another page by a link is at its beginning, also with a screen reader.
+    if (before.current !== page?.id) heading.current?.focus();
+    before.current = page?.id;
+  }, [page?.id]);
   return (
     <div className="frame">
       <a className="skip" href="#content" onClick={(event) => {
@@ -204,8 +212,8 @@ function Frame({ session }: { session: Session }) {
 /** Whose data is shown; administrators of the default tenant choose. */
 function Whose({ session }: { session: Session }) {
   const chooses = operates(session);
-  const { client } = session;
-  const tenants = useQuery({ queryKey: ["tenants"], queryFn: () => data(client.GET("/v1/tenants")), enabled: chooses });
+  const { whole } = session;
+  const tenants = useQuery({ queryKey: ["tenants"], queryFn: () => data(whole.GET("/v1/tenants")), enabled: chooses });
   const names = tenants.data?.tenants.map((tenant) => tenant.name) ?? [];
   if (!chooses || (names.length === 0 && session.chosenTenant === undefined)) {
     return session.caller.tenant === null || session.caller.tenant === undefined ? null : (

@@ -142,6 +142,32 @@ test("a copied request names the tenant that was chosen", async ({ page, place }
   expect(said).not.toContain("sightings");
 });
 
+test("an administrator goes from tenant to tenant and back, and administers the whole meanwhile", async ({ page, place }) => {
+  await signIn(page, place, place.keys.admin, "#/tenants");
+  await page.getByRole("button", { name: "Look at its data: amber" }).click();
+  await expect(page.getByRole("button", { name: "amber Tenant" })).toBeVisible();
+  await page.getByRole("link", { name: "Audit log" }).click();
+  await expect(page.getByText("key.create").first()).toBeVisible();
+  expect(await page.getByLabel("Shell", { exact: true }).innerText()).toBe("nuthatch audit --limit 50");
+  await page.getByRole("link", { name: "Access" }).click();
+  await expect(page.getByRole("heading", { name: "amber" })).toBeVisible();
+  await page.getByRole("button", { name: /Tenant/ }).first().click();
+  await page.getByRole("option", { name: "default tenant" }).click();
+  await page.getByRole("link", { name: "Collections" }).click();
+  await expect(page.getByRole("main")).toBeFocused();
+  await expect(page.getByRole("link", { name: "sightings" })).toBeVisible();
+});
+
+test("a tree's state gets a name, under which it is compared", async ({ page, place }) => {
+  await signIn(page, place, place.keys.admin, "#/trees/handbook?tab=about");
+  await page.getByRole("button", { name: "Name this state…" }).click();
+  await page.getByRole("dialog").getByLabel("Name", { exact: true }).fill("v2");
+  await page.getByRole("button", { name: "Create" }).click();
+  await expect(page.getByRole("link", { name: "v2" })).toBeVisible();
+  expect(place.run("snapshot", "list", "--tree", "handbook")).toContain("v2");
+  place.run("snapshot", "rm", "v2", "--tree", "handbook");
+});
+
 test("a verdict changes what the cache counts", async ({ page, place }) => {
   await signIn(page, place, place.keys.admin, "#/caches/answers");
   await page.getByRole("textbox", { name: "Prompt" }).fill("Where does the swift sleep?");

@@ -29,7 +29,7 @@ export class Place {
   shell(script: string): string {
     const env = { ...environment(), NUTHATCH_DIR: this.folder, NUTHATCH_KEY: this.keys.admin };
     const nuthatch = `nuthatch() { ${JSON.stringify(COMMAND)} "$@"; }\n`;
-    return execFileSync("bash", ["-euc", nuthatch + script], { encoding: "utf8", env });
+    return execFileSync("bash", ["-ec", nuthatch + script], { encoding: "utf8", env });
   }
 
   async start() {

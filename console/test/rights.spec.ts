@@ -77,6 +77,7 @@ test("a tenant's key finds nothing of another tenant's by any address", async ({
   for (const hash of all) {
     await page.evaluate((hash) => (location.hash = hash), hash);
     await expect(page.locator("h1, [role=alert]").first()).toBeVisible();
+    await expect(page.getByText("Asking the server…")).toHaveCount(0);
     // The names that were tried stand in answers; what they name must not.
     expect(await page.locator("main").innerText(), hash).not.toMatch(new RegExp(leaks.source.replace("|bird-0", "")));
   }

@@ -22,13 +22,13 @@ interface Entry {
 }
 
 export function AuditPage() {
-  const { client } = useSession();
+  const { whole } = useSession();
   const [action, setAction] = useState("");
   const [limit, setLimit] = useState("50");
   const [asked, setAsked] = useState("");
   const query = { limit: Number(limit), ...(asked === "" ? {} : { action: asked }) };
   // Reading the log is noted in it: it is asked again only when somebody says so.
-  const log = useQuery({ queryKey: ["audit", query], staleTime: Infinity, queryFn: () => data(client.GET("/v1/audit", { params: { query } })) });
+  const log = useQuery({ queryKey: ["audit", query], staleTime: Infinity, queryFn: () => data(whole.GET("/v1/audit", { params: { query } })) });
   return (
     <>
       <h1>Audit log</h1>
@@ -78,6 +78,7 @@ export function AuditPage() {
         </Answer>
       </Panel>
       <Recipe
+        isWhole
         command={["audit", "--limit", limit, ...(asked === "" ? [] : ["--action", asked])]}
         request={{ method: "GET", path: path("audit"), query }}
       />

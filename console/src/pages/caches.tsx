@@ -5,6 +5,7 @@ import { useState } from "react";
 import { type Schemas, data, may, useSession } from "../api";
 import { path } from "../command";
 import { Button, DialogButton, Field, Panel } from "../parts/controls";
+import { History } from "../parts/history";
 import { Bar, Facts, bytes, count, time } from "../parts/figures";
 import { Recipe } from "../parts/recipe";
 import { Answer, Done, Nothing, Problem } from "../parts/states";
@@ -39,7 +40,7 @@ function One({ name }: { name: string }) {
   const session = useSession();
   const { client } = session;
   const params = { path: { cache: name } };
-  const stats = useQuery({
+  const asked = useQuery({
     queryKey: ["cache", name],
     refetchInterval: 5_000,
     queryFn: () => data(client.GET("/v1/caches/{cache}/stats", { params })),
@@ -47,7 +48,7 @@ function One({ name }: { name: string }) {
   return (
     <>
       <h1>{name}</h1>
-      <Answer of={stats}>{(stats) => <Stats name={name} stats={stats} />}</Answer>
+      <Answer of={asked}>{(stats) => <Stats name={name} stats={stats} at={asked.dataUpdatedAt} />}</Answer>
       <Explain name={name} />
       {may(session, "write") ? (
         <>
@@ -59,7 +60,7 @@ function One({ name }: { name: string }) {
   );
 }
 
-function Stats({ name, stats }: { name: string; stats: Schemas["CacheStats"] }) {
+function Stats({ name, stats, at }: { name: string; stats: Schemas["CacheStats"]; at: number }) {
   const { counts, ledger, settings } = stats;
   const hits = counts.exact + counts.canonical + counts.alias + counts.semantic;
   const asked = hits + counts.misses;
@@ -90,6 +91,16 @@ function Stats({ name, stats }: { name: string; stats: Schemas["CacheStats"] }) 
         </Panel>
         <Panel title="How many answers by meaning may be wrong">
           <Bound ledger={ledger} />
+          <History
+            label="Answers by meaning"
+            at={at}
+            series={[
+              { name: "known wrong", value: ledger.known_wrong, tone: 5 },
+              { name: "at most wrong", value: ledger.bound, tone: 2 },
+              { name: "may be wrong", value: ledger.allowed, tone: 3 },
+            ]}
+            said={(value) => value.toFixed(1)}
+          />
           <Facts
             of={[
               ["Answers by meaning given", ledger.hits],

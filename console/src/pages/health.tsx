@@ -9,12 +9,12 @@ import { Recipe } from "../parts/recipe";
 import { Done, Problem } from "../parts/states";
 
 export function HealthPage() {
-  const { client } = useSession();
+  const { whole } = useSession();
   const [state, setState] = useState<"asked" | Schemas["Doctor"] | Error>();
   const check = async () => {
     setState("asked");
     try {
-      setState(await data(client.POST("/v1/doctor")));
+      setState(await data(whole.POST("/v1/doctor")));
     } catch (failed) {
       setState(failed as Error);
     }
@@ -29,7 +29,7 @@ export function HealthPage() {
         {state instanceof Error ? <Problem error={state} /> : null}
         {typeof state === "object" && !(state instanceof Error) ? <Told doctor={state} /> : null}
       </Panel>
-      <Recipe command={["doctor"]} request={{ method: "POST", path: path("doctor") }} />
+      <Recipe isWhole command={["doctor"]} request={{ method: "POST", path: path("doctor") }} />
       <p className="help">Repairs need the folder alone: stop the server, then run `nuthatch doctor --repair`.</p>
     </>
   );

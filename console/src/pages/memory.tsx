@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type Schemas, data, useSession } from "../api";
 import { path } from "../command";
 import { Panel } from "../parts/controls";
+import { History } from "../parts/history";
 import { Bar, Facts, bytes, count, seconds } from "../parts/figures";
 import { Recipe } from "../parts/recipe";
 import { Answer, Nothing } from "../parts/states";
@@ -35,11 +36,12 @@ const OUTSIDE: [string, string][] = [
 
 export function MemoryPage() {
   const { client } = useSession();
-  const stats = useQuery({ queryKey: ["stats"], refetchInterval: EVERY_MS, queryFn: () => data(client.GET("/v1/stats")) });
+  const asked = useQuery({ queryKey: ["stats"], refetchInterval: EVERY_MS, queryFn: () => data(client.GET("/v1/stats")) });
+  const at = asked.dataUpdatedAt;
   return (
     <>
       <h1>Memory and work</h1>
-      <Answer of={stats}>
+      <Answer of={asked}>
         {(stats) => {
           const memory = stats.memory as Record<string, number>;
           const disk = stats.disk as Record<string, number>;
@@ -47,7 +49,7 @@ export function MemoryPage() {
             <>
               <Work collections={stats.collections} />
               <div className="columns even">
-                <Budget memory={memory} />
+                <Budget memory={memory} at={at} />
                 <Outside memory={memory} />
               </div>
               <Panel title="On disk">
@@ -72,7 +74,7 @@ export function MemoryPage() {
 }
 
 /** One bar of all parts, as long as the budget, and each part below it. */
-function Budget({ memory }: { memory: Record<string, number> }) {
+function Budget({ memory, at: moment }: { memory: Record<string, number>; at: number }) {
   const budget = memory["budget_bytes"] ?? 0;
   const used = memory["engine_bytes"] ?? 0;
   // A tenant has no budget of its own: its parts are shown among each other.
@@ -93,6 +95,15 @@ function Budget({ memory }: { memory: Record<string, number> }) {
       {PARTS.map(([field, name], tone) => (
         <Bar key={field} name={name} value={memory[field] ?? 0} of={whole} said={bytes(memory[field] ?? 0)} tone={tone + 10} />
       ))}
+      <History
+        label="Memory"
+        at={moment}
+        series={[
+          { name: "of the budget", value: used, tone: 0 },
+          { name: "of the process", value: (memory["process_anonymous_bytes"] ?? 0) + (memory["process_file_bytes"] ?? 0), tone: 3 },
+        ]}
+        said={bytes}
+      />
     </Panel>
   );
 }

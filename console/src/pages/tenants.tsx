@@ -53,8 +53,8 @@ function Use(props: { name: string; used: number; limit: number | null | undefin
 
 function Tenants() {
   const session = useSession();
-  const { client } = session;
-  const tenants = useQuery({ queryKey: ["tenants"], queryFn: () => data(client.GET("/v1/tenants")) });
+  const { whole } = session;
+  const tenants = useQuery({ queryKey: ["tenants"], queryFn: () => data(whole.GET("/v1/tenants")) });
   return (
     <Panel title="Tenants" actions={<NewTenant />}>
       <Answer of={tenants}>
@@ -85,19 +85,19 @@ function Tenants() {
           )
         }
       </Answer>
-      <Recipe command={["tenant", "list"]} request={{ method: "GET", path: path("tenants") }} />
+      <Recipe isWhole command={["tenant", "list"]} request={{ method: "GET", path: path("tenants") }} />
     </Panel>
   );
 }
 
 function NewTenant() {
-  const { client } = useSession();
+  const { whole } = useSession();
   const queries = useQueryClient();
   const [name, setName] = useState("");
   const [error, setError] = useState<Error>();
   const make = async (close: () => void) => {
     try {
-      await client.PUT("/v1/tenants/{tenant}", { params: { path: { tenant: name } } });
+      await whole.PUT("/v1/tenants/{tenant}", { params: { path: { tenant: name } } });
       await queries.invalidateQueries({ queryKey: ["tenants"] });
       close();
     } catch (failed) {
@@ -116,6 +116,7 @@ function NewTenant() {
           <Field label="Name" value={name} onChange={setName} isRequired autoFocus />
           {error === undefined ? null : <Problem error={error} />}
           <Recipe
+            isWhole
             command={["tenant", "create", name === "" ? "NAME" : name]}
             request={{ method: "PUT", path: path("tenants", name === "" ? "NAME" : name) }}
           />
@@ -139,7 +140,7 @@ const LIMITS: [Limit, string, string][] = [
 ];
 
 function Limits({ tenant }: { tenant: Schemas["Tenant"] }) {
-  const { client } = useSession();
+  const { whole } = useSession();
   const queries = useQueryClient();
   const [typed, setTyped] = useState<Record<string, string>>(() =>
     Object.fromEntries(LIMITS.map(([limit]) => [limit, tenant.limits[limit] === null || tenant.limits[limit] === undefined ? "" : String(tenant.limits[limit])])),
@@ -149,7 +150,7 @@ function Limits({ tenant }: { tenant: Schemas["Tenant"] }) {
   const body: Schemas["TenantLimits"] = Object.fromEntries(given.map(([limit]) => [limit, Number(typed[limit])]));
   const save = async (close: () => void) => {
     try {
-      await client.PUT("/v1/tenants/{tenant}/limits", { params: { path: { tenant: tenant.name } }, body });
+      await whole.PUT("/v1/tenants/{tenant}/limits", { params: { path: { tenant: tenant.name } }, body });
       await queries.invalidateQueries({ queryKey: ["tenants"] });
       close();
     } catch (failed) {
@@ -171,6 +172,7 @@ function Limits({ tenant }: { tenant: Schemas["Tenant"] }) {
           ))}
           {error === undefined ? null : <Problem error={error} />}
           <Recipe
+            isWhole
             command={["tenant", "limits", tenant.name, "--no-others", ...given.flatMap(([limit, , flag]) => [flag, typed[limit]])]}
             request={{ method: "PUT", path: `${path("tenants", tenant.name)}/limits`, body }}
           />

@@ -1,13 +1,13 @@
 /** Trees: files with their versions, what differs, what is in them, and what their source code means. */
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { type Schemas, data, useSession } from "../api";
+import { type Schemas, data, may, useSession } from "../api";
 import { path } from "../command";
-import { Button, Choose, Panel, Tabs } from "../parts/controls";
+import { Button, Choose, DialogButton, Field, Panel, Tabs } from "../parts/controls";
 import { Facts, bytes, count, time } from "../parts/figures";
 import { Recipe } from "../parts/recipe";
-import { Answer, Nothing } from "../parts/states";
+import { Answer, Nothing, Problem } from "../parts/states";
 import { type Route, go, hrefOf } from "../route";
 import { Code } from "./code";
 import { Diff, TextDiff } from "./diff";
@@ -361,7 +361,8 @@ function Lines({ text, line }: { text: string; line: number }) {
 }
 
 function About({ tree }: { tree: string }) {
-  const { client } = useSession();
+  const session = useSession();
+  const { client } = session;
   const info = useQuery({ queryKey: ["tree", tree], queryFn: () => data(client.GET("/v1/trees/{tree}", { params: { path: { tree } } })) });
   const snapshots = useSnapshots(tree);
   return (
@@ -383,7 +384,7 @@ function About({ tree }: { tree: string }) {
           )}
         </Answer>
       </Panel>
-      <Panel title="Snapshots">
+      <Panel title="Snapshots" actions={may(session, "write") ? <NameSnapshot tree={tree} /> : null}>
         <Answer of={snapshots}>
           {({ snapshots }) =>
             snapshots.length === 0 ? <Nothing>The tree has no snapshot.</Nothing> : (
@@ -403,3 +404,43 @@ function About({ tree }: { tree: string }) {
   );
 }
 
+
+function NameSnapshot({ tree }: { tree: string }) {
+  const { client } = useSession();
+  const queries = useQueryClient();
+  const [name, setName] = useState("");
+  const [error, setError] = useState<Error>();
+  const make = async (close: () => void) => {
+    try {
+      await client.POST("/v1/trees/{tree}/snapshots", { params: { path: { tree } }, body: { name } });
+      await queries.invalidateQueries({ queryKey: ["tree snapshots", tree] });
+      await queries.invalidateQueries({ queryKey: ["tree", tree] });
+      close();
+    } catch (failed) {
+      setError(failed as Error);
+    }
+  };
+  return (
+    <DialogButton label="Name this state…" title={`Name ${tree} as it stands`}>
+      {(close) => (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void make(close);
+          }}
+        >
+          <Field label="Name" value={name} onChange={setName} isRequired autoFocus />
+          {error === undefined ? null : <Problem error={error} />}
+          <Recipe
+            command={["snapshot", "create", name === "" ? "NAME" : name, "--tree", tree]}
+            request={{ method: "POST", path: `${path("trees", tree)}/snapshots`, body: { name } }}
+          />
+          <div className="actions">
+            <Button kind="main" type="submit">Create</Button>
+            <Button onPress={close}>Cancel</Button>
+          </div>
+        </form>
+      )}
+    </DialogButton>
+  );
+}

@@ -29,12 +29,15 @@ interface RecipeProps {
   /** Arguments of the command; undefined where the command has none for this. */
   command?: (string | undefined)[] | undefined;
   request: Request;
+  /** It concerns the whole folder, whichever tenant is looked at. */
+  isWhole?: boolean;
   /** Lines within `with nuthatch.connect(…) as db:`. */
   python?: string[];
 }
 
 export function Recipe(props: RecipeProps) {
-  const session = useSession();
+  const asked = useSession();
+  const session = props.isWhole === true ? { ...asked, chosenTenant: undefined, caller: { ...asked.caller, tenant: null } } : asked;
   return (
     <div className="recipe" role="group" aria-label="The same from elsewhere">
       {props.command === undefined ? null : <Copyable name="Shell" text={commandLine(session, props.command)} />}
