@@ -61,6 +61,7 @@ impl Browsed {
 fn the_link_opens_the_folder_once_and_leaves_no_key_behind() {
     let place = Place::with_documents();
     let browsed = browse(&place, &[]);
+    let code = browsed.code.clone();
     assert_eq!(browsed.get("/v1/collections", "").0, 401, "nobody gets in without the code");
     assert_eq!(browsed.redeem(&"0".repeat(64)).0, 401);
     let (status, session) = browsed.redeem(&browsed.code);
@@ -74,6 +75,10 @@ fn the_link_opens_the_folder_once_and_leaves_no_key_behind() {
     assert!(refused["remedy"].as_str().unwrap().contains("nuthatch ui"), "{refused}");
     assert!(!place.data().join("keys.json").exists(), "a server would ask for keys from then on");
     assert_eq!(browsed.interrupt(), Some(0));
+    let noted = place.run(&["audit", "--action", "console.open", "--json"]).succeeds().out;
+    let outcomes: Vec<&str> = noted.matches("\"refused\"").chain(noted.matches("\"done\"")).collect();
+    assert_eq!(outcomes.len(), 3, "two were refused, one came in: {noted}");
+    assert!(!noted.contains(&code), "{noted}");
     let again = browse(&place, &[]);
     assert_eq!(again.get("/v1/collections", key).0, 401, "the key ended with its process");
     assert_eq!(again.interrupt(), Some(0));

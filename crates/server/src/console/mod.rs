@@ -32,9 +32,11 @@ struct File {
     gzip: &'static [u8],
 }
 
-/// What a page may do: run and show what comes from here, and talk to here.
+/// What a page may do: run and show what comes from here, and talk to here. Text becomes neither code nor markup, whatever the pages
+/// were to do with it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+    trusted-types 'none'";
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 pub fn routes() -> Router<Arc<Shared>> {

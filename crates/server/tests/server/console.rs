@@ -42,6 +42,7 @@ fn pages_and_what_they_load_come_with_a_strict_policy_and_are_kept_as_long_as_th
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'"), "{policy}");
         assert!(!policy.contains("unsafe") && !policy.contains("http") && !policy.contains('*'), "{policy}");
+        assert!(policy.contains("require-trusted-types-for 'script'"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'") && policy.contains("base-uri 'none'"), "{policy}");
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
