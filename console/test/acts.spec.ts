@@ -112,6 +112,21 @@ test("a search is the same as its command and its request", async ({ page, place
   expect(await page.getByLabel("Python", { exact: true }).innerText()).toContain('os.environ["NUTHATCH_KEY"]');
 });
 
+test("a search uses the vectors of the field that was chosen, and says so", async ({ page, place }) => {
+  await signIn(page, place, place.keys.admin, "#/search?collection=pictures&like=picture-5");
+  for (const field of ["small", "large"]) {
+    await page.getByRole("button", { name: /Vectors of the field/ }).click();
+    await page.getByRole("option", { name: field }).click();
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    const command = page.getByLabel("Shell", { exact: true });
+    await expect(command).toContainText(`--using ${field}`);
+    await expect(page.locator(".hits h3")).toHaveCount(5);
+    const shown = await page.locator(".hits h3").allInnerTexts();
+    const told = JSON.parse(place.shell(`${await command.innerText()} --json`)) as { hits: { id: string }[] };
+    expect(told.hits.map((hit) => hit.id)).toEqual(shown);
+  }
+});
+
 test("a search as of a moment does not see what came later", async ({ page, place }) => {
   await signIn(page, place, place.keys.admin, "#/search?collection=sightings");
   await page.getByRole("button", { name: "Hold this moment" }).click();

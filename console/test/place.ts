@@ -115,6 +115,15 @@ async function fill(ask: Ask) {
     vector: vectorOf(at),
   }));
   await ask("POST", "/v1/collections/sightings/records", { records });
+  const [small, large] = [{ dim: 2 }, { dim: 4 }];
+  await ask("PUT", "/v1/collections/pictures", { embedder: "none", vectors: { small, large } });
+  await ask("POST", "/v1/collections/pictures/records", {
+    records: Array.from({ length: 6 }, (_, at) => ({
+      id: `picture-${at}`,
+      text: `A picture of a ${BIRDS[at % 5]}.`,
+      vectors: { small: [1, at], large: [at, 1, 0, 0] },
+    })),
+  });
   await ask("POST", "/v1/trees/handbook/write", {
     put: [
       { path: "README.md", content: "# Handbook\n\nHow we count birds.\n" },

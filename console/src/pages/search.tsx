@@ -58,10 +58,12 @@ interface Asked {
 function Playground({ collection, like: firstLike }: { collection: Schemas["Collection"]; like: string }) {
   const { client } = useSession();
   const { name } = collection;
-  const hasVectors = collection.vectors > 0;
+  const named = Object.keys(collection.vector_fields).sort();
+  const hasVectors = collection.vectors > 0 || named.length > 0;
   const [text, setText] = useState("");
   const [like, setLike] = useState(firstLike);
   const [vector, setVector] = useState("");
+  const [using, setUsing] = useState(collection.vectors > 0 ? "" : (named[0] ?? ""));
   const [where, setWhere] = useState("");
   const [limit, setLimit] = useState("10");
   const [fusion, setFusion] = useState<Schemas["FusionName"]>("rrf");
@@ -94,6 +96,7 @@ function Playground({ collection, like: firstLike }: { collection: Schemas["Coll
         ...(like.trim() === "" ? {} : { like: like.trim() }),
         ...(vector.trim() === "" ? {} : { vector: JSON.parse(vector) as number[] }),
         ...(where.trim() === "" ? {} : { where: where.trim() }),
+        ...(using === "" || (like.trim() === "" && vector.trim() === "") ? {} : { using }),
         ...(exact ? { exact } : {}),
         limit: Number(limit),
         explain: true,
@@ -109,7 +112,7 @@ function Playground({ collection, like: firstLike }: { collection: Schemas["Coll
         ...(one.text !== undefined && hasVectors && near ? ["hybrid" as const] : []),
       ];
       const searches = modes.map((mode): Schemas["Search"] => {
-        const { like: _like, vector: _vector, exact: _exact, ...onlyWords } = words;
+        const { like: _like, vector: _vector, using: _using, exact: _exact, ...onlyWords } = words;
         const { text: words_, ...onlyNear } = one;
         if (mode === "text") return { ...onlyWords, mode };
         // Words that are given beside a vector are embedded only where nothing else says what to look near.
@@ -144,6 +147,14 @@ function Playground({ collection, like: firstLike }: { collection: Schemas["Coll
             <Field label="Near this vector (a JSON array)" value={vector} onChange={setVector} placeholder="[0.1, 0.2, …]" />
           </>
         ) : null}
+        {named.length === 0 ? null : (
+          <Choose
+            label="Vectors of the field"
+            value={using}
+            choices={[{ id: "", name: "the unnamed one" }, ...named.map((id) => ({ id, name: id }))]}
+            onChange={setUsing}
+          />
+        )}
         <Condition collection={collection} value={where} onChange={setWhere} />
         <div className="line">
           <Choose label="Hits" value={limit} choices={["5", "10", "20", "50"]} onChange={setLimit} />
@@ -197,6 +208,7 @@ function commandOf(collection: string, search: Schemas["Search"]): (string | und
     search.text ?? undefined,
     "--collection", collection,
     ...(typeof search.like === "string" ? ["--like", search.like] : []),
+    ...(typeof search.using === "string" ? ["--using", search.using] : []),
     ...(typeof search.where === "string" ? ["--where", search.where] : []),
     ...(typeof search.mode === "string" ? ["--mode", search.mode] : []),
     ...(search.fusion !== undefined && search.fusion !== "rrf" ? ["--fusion", search.fusion] : []),

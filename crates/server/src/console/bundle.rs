@@ -17,7 +17,7 @@ pub(super) const LICENCES: File = File {
 
 pub(super) const ASSETS: &[File] = &[
     File {
-        name: "console-DwD0rqWB.js",
+        name: "console-CJqY4dNq.js",
         media_type: "text/javascript; charset=utf-8",
         gzip: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/console/console.js.gz")),
     },
