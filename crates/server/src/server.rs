@@ -162,7 +162,7 @@ impl Server {
         info!(%address, "listening at {scheme}://{address}");
         let mut faces = Faces::new(shared.config.shutdown_timeout).await;
         faces.start_http(self.listener, self.tls.clone(), shared.clone());
-        let opened = open(&shared.config).await;
+        let opened = open(&shared).await;
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
@@ -224,9 +224,16 @@ fn no_address(error: std::io::Error) -> Error {
     Error::internal(format!("a listener's address: {error}"))
 }
 
-async fn open(config: &Config) -> Result<Database> {
-    let (folder, options) = (checks::data_dir(config)?.to_path_buf(), config.engine_options());
-    blocking(move || open_folder(&folder, options)).await
+async fn open(shared: &Shared) -> Result<Database> {
+    let (folder, options) = (checks::data_dir(&shared.config)?.to_path_buf(), shared.config.engine_options());
+    let tenant = shared.invitation.as_ref().and_then(|invitation| invitation.tenant.clone());
+    let open = move || {
+        let database = open_folder(&folder, options)?;
+        // Better said here than in the browser of who was invited.
+        tenant.map(|name| database.tenant(&name)).transpose()?;
+        Ok(database)
+    };
+    blocking(open).await
 }
 
 fn open_folder(folder: &Path, options: Options) -> Result<Database> {

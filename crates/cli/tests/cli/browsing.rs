@@ -103,3 +103,11 @@ fn it_creates_no_folder() {
     let place = Place::new();
     assert_eq!(place.run(&["ui", "--no-open"]).code, 3);
 }
+
+#[test]
+fn a_tenant_that_is_not_there_is_named_before_anybody_is_invited() {
+    let place = Place::with_documents();
+    let ran = place.run(&["ui", "--no-open", "--tenant", "nobody"]);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""));
+    assert!(ran.err.contains("nobody"), "{}", ran.err);
+}
