@@ -58,6 +58,22 @@ test("a count by value narrows the filter", async ({ page, place }) => {
   await expect(page.getByText("20 of 60")).toBeVisible();
 });
 
+test("a long text is shown whole when somebody asks for it", async ({ page, place }) => {
+  const text = `${"The heron waits. ".repeat(60)}Then it goes.`;
+  const answer = await fetch(`${place.address}/v1/collections/sightings/records`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${place.keys.admin}`, "content-type": "application/json" },
+    body: JSON.stringify({ records: [{ id: "long", text, payload: { length: text.length } }] }),
+  });
+  expect(answer.status).toBe(200);
+  await signIn(page, place, place.keys.reader, `#/collections/sightings?where=${encodeURIComponent("exists(length)")}`);
+  await expect(page.getByRole("heading", { name: "long" })).toBeVisible();
+  await expect(page.getByText("Then it goes.")).toHaveCount(0);
+  await page.getByRole("button", { name: "Show all of long" }).press("Enter");
+  await expect(page.getByText("Then it goes.")).toBeVisible();
+  place.run("rm", "long", "--collection", "sightings");
+});
+
 test("a record is added, changed and deleted", async ({ page, place }) => {
   await signIn(page, place, place.keys.admin, "#/collections/sightings");
   await page.getByRole("button", { name: "Add a record…" }).click();

@@ -7,6 +7,7 @@ import { path, pythonArguments } from "../command";
 import { Condition, literal, written } from "../parts/condition";
 import { Button, Check, DialogButton, Field, Panel } from "../parts/controls";
 import { count } from "../parts/figures";
+import { LongText } from "../parts/long";
 import { Recipe } from "../parts/recipe";
 import { Answer, Done, Nothing, Problem } from "../parts/states";
 import { hrefOf } from "../route";
@@ -232,7 +233,7 @@ function RecordItem(props: {
           ) : null}
         </div>
       </div>
-      {record.text === null || record.text === undefined ? null : <p className="text">{record.text}</p>}
+      {record.text === null || record.text === undefined ? null : <LongText text={record.text} of={record.id} />}
       <FieldsOf payload={record.payload} />
     </li>
   );

@@ -7,6 +7,7 @@ import { path, pythonArguments } from "../command";
 import { Condition } from "../parts/condition";
 import { Button, Check, Choose, Field, Panel } from "../parts/controls";
 import { Bar, count } from "../parts/figures";
+import { LongText } from "../parts/long";
 import { Recipe } from "../parts/recipe";
 import { Answer, Nothing, Problem } from "../parts/states";
 import { type Route, hrefOf } from "../route";
@@ -181,6 +182,9 @@ function Playground({ collection, like: firstLike }: { collection: Schemas["Coll
         <Answer of={answers}>
           {({ answers }) => (
             <div className="legs">
+              <p className="unseen" role="status">
+                {answers.map((answer, at) => `${NAMES[asked.modes[at] ?? "text"]}: ${count(answer.hits.length)} hits`).join("; ")}
+              </p>
               {answers.map((answer, at) => {
                 const mode = asked.modes[at];
                 return mode === undefined ? null : <Leg key={mode} mode={mode} answer={answer} collection={name} />;
@@ -284,7 +288,7 @@ function Leg({ mode, answer, collection }: { mode: Mode; answer: Schemas["Search
                 <span className="place near">vectors #{hit.legs.vector.rank} ({hit.legs.vector.score.toPrecision(3)})</span>
               )}
             </p>
-            {typeof hit.text === "string" ? <p className="text">{hit.text}</p> : null}
+            {typeof hit.text === "string" ? <LongText text={hit.text} of={hit.id} /> : null}
             <FieldsOf payload={hit.payload} />
             <a href={hrefOf(["search"], { collection, like: hit.id })} aria-label={`Like this: ${hit.id}`}>Like this</a>
           </li>

@@ -17,7 +17,7 @@ pub(super) const LICENCES: File = File {
 
 pub(super) const ASSETS: &[File] = &[
     File {
-        name: "console-CJqY4dNq.js",
+        name: "console-DQO2pbON.js",
         media_type: "text/javascript; charset=utf-8",
         gzip: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/console/console.js.gz")),
     },
@@ -27,7 +27,7 @@ pub(super) const ASSETS: &[File] = &[
         gzip: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/console/icon.svg.gz")),
     },
     File {
-        name: "style-C_cZIBoE.css",
+        name: "style-CK39oyT2.css",
         media_type: "text/css; charset=utf-8",
         gzip: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/console/style.css.gz")),
     },
