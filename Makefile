@@ -128,6 +128,10 @@ openapi: check-tools rocksdb ## Write docs/openapi.json, the description of the 
 typescript: ## Write the types of the TypeScript client anew from docs/openapi.json (needs node)
 	@$(STEP) "The TypeScript client" scripts/typescript.sh generate
 
+.PHONY: console
+console: ## Build the console's pages anew into the server's sources (needs node)
+	@$(STEP) "The console" scripts/console.sh build
+
 .PHONY: conformance
 conformance: build ## Run suites of others against the server (schemathesis, redis-py, the Model Context Protocol's, LangChain's, …; packages from PyPI and npm into .conformance and target)
 	@# Errors are described once for all statuses, which is why one rule is left out.

@@ -2,6 +2,7 @@
 network.
 
 Crates: every one of Cargo.lock, also those that only tests or other platforms use. Python: what is installed in .venv.
+npm: what the committed pages of the console are made of.
 The licences that we accept are listed once, in deny.toml.
 """
 
@@ -44,7 +45,8 @@ def main() -> int:
     crates = [(p["name"], p["version"], crate_licence(p)) for p in workspace_packages()]
     packages = [(name, version, licence) for name, version, licence in python_packages()]
     refused = []
-    for kind, items in (("crate", crates), ("Python package", packages)):
+    pages = console_packages()
+    for kind, items in (("crate", crates), ("Python package", packages), ("npm package", pages)):
         for name, version, licence in items:
             extra = TOOLS_ONLY.get(name, set()) if kind != "crate" else set()
             if not licence or not accepts(licence, allowed | extra):
@@ -53,8 +55,14 @@ def main() -> int:
         print(
             f"error: {line}: not in the list of deny.toml; use another, or argue for its licence there", file=sys.stderr
         )
-    print(f"{len(crates)} crates, {len(packages)} Python packages, {len(refused)} refused")
+    print(f"{len(crates)} crates, {len(packages)} Python packages, {len(pages)} npm packages, {len(refused)} refused")
     return 1 if refused else 0
+
+
+def console_packages() -> list[tuple[str, str, str]]:
+    """The build of the console writes this list beside the pages."""
+    listed = json.loads((ROOT / "crates/server/console/licences.json").read_text(encoding="utf-8"))
+    return [(package["name"], package["version"], package["licence"] or "") for package in listed]
 
 
 def allowed_licences() -> set[str]:

@@ -320,7 +320,8 @@ def test_the_library_that_runs_the_model_reports_nothing_to_its_maker():
 def test_what_git_ignores_does_not_go_into_the_image():
     """A checkout's builds, environments and data folders are large, and some are nobody else's business."""
     left_out = (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().split()
-    for path in (REPOSITORY / ".gitignore", REPOSITORY / "clients" / "typescript" / ".gitignore"):
+    for folder in (".", "clients/typescript", "console"):
+        path = REPOSITORY / folder / ".gitignore"
         for name in path.read_text().split():
             assert {name.strip("/"), f"**/{name.strip('/')}"} & set(left_out), name
 

@@ -240,6 +240,8 @@ pub enum Command {
     Migrate(commands::migrate::Migrate),
     /// Serve the folder over HTTP
     Serve(commands::serve::Serve),
+    /// Open the console on the folder in a browser
+    Ui(commands::ui::Ui),
     /// Serve a model's host over standard input and output (Model Context Protocol, MCP)
     Mcp(commands::mcp::Mcp),
     /// Keys and passwords of a server: create, list, change, revoke, rotate

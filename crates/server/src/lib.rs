@@ -1,6 +1,6 @@
 //! The server: one process that answers for a data folder over the network.
 //!
-//! **What it is.** A listener for HTTP/1.1 and HTTP/2 (REST under `/v1`, gRPC, the Model Context Protocol at `/mcp`, `/metrics`, `/healthz`, `/readyz`), keys and their
+//! **What it is.** A listener for HTTP/1.1 and HTTP/2 (REST under `/v1`, gRPC, the Model Context Protocol at `/mcp`, the console at `/ui/`, `/metrics`, `/healthz`, `/readyz`), keys and their
 //! scopes, limits, logs, figures, and an end in good order.
 //! **Useful for** `nuthatch serve`, and for Rust programs that want the same listener.
 //! **Not for** rules about data: each route reads its request, makes one call of the engine on a thread that may block, and
@@ -19,6 +19,7 @@ mod caller;
 mod checks;
 mod clock;
 pub mod config;
+mod console;
 mod extract;
 mod faces;
 mod grpc;
@@ -48,4 +49,4 @@ pub use clock::now;
 pub use config::Config;
 pub use listener::Tls;
 pub use problem::Problem;
-pub use server::{Server, check, run};
+pub use server::{Server, check, run, run_for_browser};

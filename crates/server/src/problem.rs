@@ -77,6 +77,12 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail, "send `Authorization: Bearer KEY`")
     }
 
+    /// 401: the code of a console that was opened before, or never.
+    pub(crate) fn code_is_void() -> Self {
+        let detail = "this link was used, is older than ten minutes, or is not whole";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail, "run `nuthatch ui` again")
+    }
+
     /// 403: the key does not allow it.
     pub(crate) fn forbidden(detail: impl Into<String>, remedy: &str) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail, remedy)

@@ -11,12 +11,13 @@ use crate::middleware::{observe, watch};
 use crate::parameters::refuse_unknown;
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::{api, grpc, mcp};
+use crate::{api, console, grpc, mcp};
 
 /// Everything that the server answers.
 pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
     let (router, _) = api::all().split_for_parts();
     router
+        .merge(console::routes())
         .merge(mcp::routes())
         .merge(grpc::routes(&shared, health))
         .fallback(async || Problem::no_such_address())

@@ -11,10 +11,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use crate::access::Ring;
+use crate::access::{Invitation, Ring, Scopes};
 use crate::admission::Admission;
 use crate::audit::{Entry, Who};
 use crate::checks;
+use crate::clock;
 use crate::config::Config;
 use crate::faces::Faces;
 use crate::listener::Tls;
@@ -55,6 +56,31 @@ pub fn run(config: Config) -> Result<()> {
     ended
 }
 
+/// Runs a server for one browser of this machine, as [`run`] does. Once it answers, `opened` is given the address of the console,
+/// whose fragment has a code. The first page to bring the code signs in with these scopes, and no other gets in without a key.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_for_browser(
+    config: Config,
+    tenant: Option<String>,
+    scopes: Scopes,
+    opened: impl FnOnce(&str),
+) -> Result<()> {
+    start_logging(&config);
+    let runtime = runtime(&config)?;
+    let shutdown_timeout = config.shutdown_timeout;
+    let ended = runtime.block_on(async {
+        let (invitation, code) = Invitation::new(tenant, scopes, clock::now())?;
+        let server = Server::bind_for(config, Some(invitation)).await?;
+        let url = format!("http://{}/ui/#code={code}", server.address()?);
+        let Stopping { stop, .. } = signals::listen()?;
+        server.run_then(|| opened(&url), stop).await
+    });
+    runtime.shutdown_timeout(shutdown_timeout);
+    ended
+}
+
 /// Whether [`run`] would begin with this configuration, without opening the folder or listening.
 ///
 /// # Errors
@@ -83,6 +109,10 @@ impl Server {
     /// # Errors
     /// `Invalid` for a configuration that would be unsafe or cannot work; `Unavailable` when the address is taken.
     pub async fn bind(config: Config) -> Result<Self> {
+        Self::bind_for(config, None).await
+    }
+
+    async fn bind_for(config: Config, invitation: Option<Invitation>) -> Result<Self> {
         let tls = checks::check(&config)?.map(Arc::new);
         let folder = checks::data_dir(&config)?.to_path_buf();
         let ring = Ring::open(&folder)?;
@@ -98,7 +128,7 @@ impl Server {
         };
         let redis = config.redis.map(|address| std::net::TcpListener::bind(address).map_err(taken(address, "--redis")));
         let redis = redis.transpose()?;
-        let shared = Shared::new(config, &folder, ring);
+        let shared = Shared::new(config, &folder, ring, invitation);
         let proxy = match shared.config.proxy.clone() {
             Some(proxy) => {
                 let flag = if shared.config.api { "--cache-listen" } else { "--listen" };
@@ -147,6 +177,11 @@ impl Server {
     /// # Errors
     /// Those of opening and closing the folder.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<()> {
+        self.run_then(|| (), stop).await
+    }
+
+    /// The same, and calls `ready` once it answers.
+    async fn run_then(self, ready: impl FnOnce(), stop: impl Future<Output = ()>) -> Result<()> {
         let (address, proxy_address, shared) = (self.address()?, self.proxy_address()?, self.shared);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let mut faces = Faces::new(shared.config.shutdown_timeout).await;
@@ -158,7 +193,7 @@ impl Server {
             info!(proxy = %address, "caching proxy at {scheme}://{address}");
             faces.start_proxy(listener, self.tls.clone(), proxy);
         }
-        let opened = open(&shared.config).await;
+        let opened = open(&shared).await;
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
@@ -177,6 +212,7 @@ impl Server {
             info!(%redis, "listening for Redis clients at {redis}");
         }
         info!(folder = %database.folder().display(), "ready");
+        ready();
         stop.await;
         shared.stop();
         let all_ended = faces.stop().await;
@@ -222,9 +258,16 @@ fn no_address(error: std::io::Error) -> Error {
     Error::internal(format!("a listener's address: {error}"))
 }
 
-async fn open(config: &Config) -> Result<Database> {
-    let (folder, options) = (checks::data_dir(config)?.to_path_buf(), config.engine_options());
-    blocking(move || open_folder(&folder, options)).await
+async fn open(shared: &Shared) -> Result<Database> {
+    let (folder, options) = (checks::data_dir(&shared.config)?.to_path_buf(), shared.config.engine_options());
+    let tenant = shared.invitation.as_ref().and_then(|invitation| invitation.tenant.clone());
+    let open = move || {
+        let database = open_folder(&folder, options)?;
+        // Better said here than in the browser of who was invited.
+        tenant.map(|name| database.tenant(&name)).transpose()?;
+        Ok(database)
+    };
+    blocking(open).await
 }
 
 fn open_folder(folder: &Path, options: Options) -> Result<Database> {

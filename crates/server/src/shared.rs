@@ -9,7 +9,7 @@ use nuthatch_mcp::Streams;
 use nuthatch_resp::Counts;
 use tokio::sync::watch;
 
-use crate::access::{Passwords, Ring, Shares, Turns};
+use crate::access::{Invitation, Passwords, Ring, Shares, Turns};
 use crate::admission::{Admission, LONG_CALLS};
 use crate::audit::Book;
 use crate::config::{Auth, Config};
@@ -23,6 +23,8 @@ pub struct Shared {
     /// What the Redis listener counts, where there is one.
     pub redis: Arc<Counts>,
     pub ring: Ring,
+    /// With one, the server answers a browser that brings its code, and nobody without a key.
+    pub invitation: Option<Invitation>,
     pub turns: Turns,
     pub shares: Arc<Shares>,
     pub passwords: Passwords,
@@ -35,7 +37,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(config: Config, folder: &Path, ring: Ring) -> Arc<Self> {
+    pub fn new(config: Config, folder: &Path, ring: Ring, invitation: Option<Invitation>) -> Arc<Self> {
         let admission = Arc::new(Admission::new(&config));
         // One tenant's requests leave a quarter of the places to others.
         let waiting_max = (config.requests_max - config.requests_max / 4).max(1);
@@ -47,6 +49,7 @@ impl Shared {
             metrics: Metrics::default(),
             redis: Arc::default(),
             ring,
+            invitation,
             turns: Turns::default(),
             shares,
             passwords: Passwords::default(),
@@ -97,6 +100,7 @@ impl Shared {
     /// Those of reading the file of keys.
     pub fn wants_keys(&self) -> EngineResult<bool> {
         match self.config.auth {
+            _ if self.invitation.is_some() => Ok(true),
             Auth::Keys => Ok(true),
             Auth::None => Ok(false),
             Auth::Auto => self.ring.has_keys(),

@@ -39,6 +39,7 @@ pub mod tag;
 pub mod tenant;
 pub mod top;
 pub mod tree;
+pub mod ui;
 pub mod watch;
 
 use crate::args::{Cli, Command};
@@ -81,6 +82,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Import(args) => args.run(globals, out),
         Command::Migrate(args) => args.run(globals, out),
         Command::Serve(args) => args.run(globals),
+        Command::Ui(args) => args.run(globals, out),
         Command::Mcp(args) => args.run(globals),
         Command::Key(args) => args.run(globals, out),
         Command::Audit(args) => args.run(globals, out),

@@ -3,6 +3,7 @@
 mod adding;
 mod auditing;
 mod backing_up;
+mod browsing;
 mod caches;
 mod doctor;
 mod embedders;

@@ -9,6 +9,7 @@
 //! holds for the next request of a running server.
 
 mod file;
+mod invitation;
 mod key;
 mod password;
 mod ring;
@@ -17,6 +18,7 @@ mod shares;
 mod turns;
 
 pub use file::KeyFile;
+pub use invitation::Invitation;
 pub use key::{Key, NewKey, TENANT_DEFAULT, Token, hex, random};
 pub use password::{PASSWORD_BYTES, Passwords, Verdict};
 pub use ring::Ring;

@@ -32,13 +32,15 @@ struct Known {
 pub struct Ring {
     file: KeyFile,
     known: RwLock<Known>,
+    /// Keys of this process alone, by their digest; the file has none of them.
+    lent: RwLock<HashMap<String, Arc<Key>>>,
 }
 
 impl Ring {
     /// # Errors
     /// As [`KeyFile::read`].
     pub fn open(data_dir: &Path) -> Result<Self> {
-        let ring = Self { file: KeyFile::of(data_dir), known: RwLock::default() };
+        let ring = Self { file: KeyFile::of(data_dir), known: RwLock::default(), lent: RwLock::default() };
         ring.refresh()?;
         Ok(ring)
     }
@@ -49,6 +51,13 @@ impl Ring {
         Ok(self.known.read().stamp.is_some())
     }
 
+    /// Makes a key hold until this process ends, without writing it anywhere.
+    pub fn lend(&self, key: Key) {
+        if let Some(digest) = key.sha256.clone() {
+            self.lent.write().insert(digest, Arc::new(key));
+        }
+    }
+
     /// The key that this token is, if it holds.
     ///
     /// # Errors
@@ -57,6 +66,7 @@ impl Ring {
         self.refresh()?;
         let digest = hex(&digest(token));
         let found = self.known.read().by_digest.get(&digest).cloned();
+        let found = found.or_else(|| self.lent.read().get(&digest).cloned());
         Ok(found.filter(|key| key.holds(now)))
     }
 
@@ -69,7 +79,8 @@ impl Ring {
         self.refresh()?;
         let known = self.known.read();
         let is_still = |known: &Arc<Key>| known.has_secret_of(key) && known.opens_what(key) && known.holds(now);
-        Ok(known.by_id.get(&key.id).is_some_and(is_still))
+        let is_lent = || self.lent.read().values().any(is_still);
+        Ok(known.by_id.get(&key.id).is_some_and(is_still) || is_lent())
     }
 
     /// The key with a password that a user of that name has.

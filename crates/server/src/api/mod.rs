@@ -22,7 +22,7 @@ mod openapi;
 mod process;
 mod read_point;
 mod records;
-mod reply;
+pub mod reply;
 pub mod search;
 mod snapshots;
 pub mod stats;

@@ -6,6 +6,7 @@ mod audit;
 mod client;
 mod collections;
 mod compact;
+mod console;
 mod flight;
 mod http;
 mod ingest;
