@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// The newest version of the data folder's layout that this program writes and reads. A folder has the oldest that can say what is
 /// in it, so that earlier programs open whatever they understand.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 /// The oldest layout that this program opens.
 pub const FORMAT_OLDEST_READABLE: u32 = 1;
 
@@ -26,6 +26,8 @@ pub const FORMAT_OF_GRAPHS: u32 = 3;
 pub const FORMAT_OF_TREES: u32 = 4;
 /// The first format whose folders may have caches: an earlier program would take their rows for keys.
 pub const FORMAT_OF_CACHES: u32 = 5;
+/// The first format whose folders may have facts: an earlier program would take their rows for keys.
+pub const FORMAT_OF_FACTS: u32 = 6;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]

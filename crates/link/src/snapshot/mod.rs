@@ -119,6 +119,14 @@ impl Snapshot {
         Ok(Nodes { from: rows::From::Then(self.keyspace(name, Kind::Graph)?) })
     }
 
+    /// The facts of that name; none when there were none.
+    ///
+    /// # Errors
+    /// `Closed` or `Conflict` as [`collection`](Self::collection).
+    pub fn facts(&self, name: &str) -> Result<Statements<'static>> {
+        Ok(Statements { from: rows::From::Then(self.keyspace(name, Kind::Facts)?) })
+    }
+
     /// The tree of that name, as it was; calls say `NotFound` when there was none.
     ///
     /// # Errors
