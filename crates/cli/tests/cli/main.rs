@@ -6,6 +6,7 @@ mod backing_up;
 mod caches;
 mod doctor;
 mod embedders;
+mod facts;
 #[allow(dead_code, reason = "the server's own suite asks more with it")]
 #[path = "../../../server/tests/server/flight.rs"]
 mod flight;

@@ -10,6 +10,7 @@ mod callers;
 pub mod collections;
 mod conditions;
 pub mod durable;
+mod facts;
 mod files;
 mod graphs;
 mod ingest;
@@ -64,6 +65,7 @@ pub fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tree_grep::routes())
         .merge(tree_code::routes())
         .merge(caches::routes())
+        .merge(facts::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())
         .merge(transactions::routes())
