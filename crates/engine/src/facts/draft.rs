@@ -52,10 +52,6 @@ impl<'r> Draft<'r> {
         self.bytes(row)?.as_deref().map(decode).transpose()
     }
 
-    pub fn has(&self, row: &[u8]) -> Result<bool> {
-        Ok(self.bytes(row)?.is_some())
-    }
-
     pub fn put<T: Serialize>(&mut self, row: Vec<u8>, value: &T) -> Result<()> {
         self.changed.insert(row, Some(encode(value)?));
         Ok(())

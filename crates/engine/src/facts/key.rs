@@ -90,12 +90,7 @@ pub fn of_passage(collection: u32, id: &str) -> Vec<u8> {
     joined(SOURCE, &[&hash(&[&collection.to_be_bytes(), id.as_bytes()])])
 }
 
-/// All facts by their passages begin so.
-pub fn all_passages() -> Vec<u8> {
-    vec![SOURCE]
-}
-
-/// All facts begin so.
+/// The key of a fact below one of these.
 pub fn numbered(mut prefix: Vec<u8>, number: u64) -> Vec<u8> {
     prefix.extend_from_slice(&number.to_be_bytes());
     prefix
