@@ -21,6 +21,7 @@ use nuthatch_engine::transaction::{Reads, WriteBatch};
 use nuthatch_engine::tree::TREES;
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
 
+use crate::facts::Statements;
 use crate::graph::Nodes;
 use crate::keyspace::Keys;
 use crate::records::{self, Records};
