@@ -212,6 +212,8 @@ pub enum Command {
     Graph(commands::graph::Graph),
     /// Caches of answers: what they hold, what they would give, verdicts
     Cache(commands::cache::Cache),
+    /// Facts: what is said of whom, when it was true, and which passages say so
+    Facts(commands::facts::Facts),
     /// Tenants, which never see each other's data: create, list, drop, set limits
     Tenant(commands::tenant::Tenant),
     /// Show rows, bytes on disk and bytes in memory, by part

@@ -9,10 +9,13 @@
 
 mod accuracy;
 mod answer;
+mod asking;
 pub mod caches;
 mod change;
+pub mod facts;
 mod fields;
 mod names;
+pub mod networks;
 pub mod operations;
 mod record;
 mod search;

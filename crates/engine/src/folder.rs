@@ -28,6 +28,8 @@ pub const FORMAT_OF_GRAPHS: u32 = 3;
 pub const FORMAT_OF_TREES: u32 = 4;
 /// The first format whose folders may have caches: an earlier program would take their rows for keys.
 pub const FORMAT_OF_CACHES: u32 = 5;
+/// The first format whose folders may have facts: an earlier program would take their rows for keys.
+pub const FORMAT_OF_FACTS: u32 = 6;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -21,6 +21,7 @@ mod descriptor;
 pub mod durability;
 pub mod embedder;
 mod error;
+pub mod facts;
 mod file_entry;
 pub mod files;
 pub mod folder;
@@ -30,6 +31,7 @@ mod index;
 pub mod kv;
 pub mod lock;
 mod name;
+pub mod network;
 pub mod ops;
 pub mod options;
 pub mod record;
@@ -69,6 +71,12 @@ pub use descriptor::field::FieldKind;
 pub use durability::Durability;
 pub use embedder::EmbedderChoice;
 pub use error::{Error, ErrorKind, Result};
+pub use facts::{
+    AskFacts, BUILT_IN, EndReason, Entity, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted,
+    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactsErased, FactsReport, FactsStats,
+    Invalidated, Learn, Learned, ListEntities, NewFact, Object, PassageRef, PassageText, Predicate, Recorded,
+    SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
+};
 pub use file_entry::{FILE_ABSENT, FileInfo};
 pub use files::{AddOptions, AddReport, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
@@ -77,6 +85,10 @@ pub use graph::{
     NodeOrEdge, NodePage, NodesDeleted, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX, Traversal, Traverse, Visited,
 };
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, LivingValue, VALUE_BYTES_MAX};
+pub use network::{
+    FindPaths, GroupBy, GroupNodes, NodeGroup, NodeGroups, PathCost, PathFound, PathStep, PathsFound, RankNodes,
+    RankedNode, RankedNodes,
+};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};
 pub use nuthatch_filter::{

@@ -185,6 +185,11 @@ impl Row {
 }
 
 impl<'a> RowParts<'a> {
+    /// The text is source code.
+    pub fn is_code(&self) -> bool {
+        self.code
+    }
+
     pub fn decode(bytes: &'a [u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&ROW_VERSION, rest)) => postcard::from_bytes(rest)

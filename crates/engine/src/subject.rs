@@ -47,6 +47,8 @@ pub enum What {
     Tree,
     /// A named snapshot of a tree.
     TreeSnapshot,
+    /// A set of facts.
+    Facts,
 }
 
 impl What {
@@ -57,6 +59,7 @@ impl What {
             Self::Backup => "backup",
             Self::Cache => "cache",
             Self::Collection => "collection",
+            Self::Facts => "facts",
             Self::File => "file",
             Self::Graph => "graph",
             Self::Key => "key",

@@ -21,6 +21,7 @@ use nuthatch_store::{Damage, Store};
 
 use crate::cache::Cache;
 use crate::collection::Collection;
+use crate::facts::Facts;
 use crate::graph::Graph;
 use crate::keyspace::Keyspace;
 use crate::link::{Link, Role, note_store};
@@ -355,6 +356,35 @@ impl Database {
         self.drop_kind(name, Kind::Cache)
     }
 
+    /// The facts of that name, made when there are none. A folder gets format 6 with its first ones.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that facts cannot have, or that a keyspace, a graph or a cache has.
+    pub fn facts(&self, name: &str) -> Result<Facts> {
+        self.open_facts(name, false)
+    }
+
+    /// The facts of that name.
+    ///
+    /// # Errors
+    /// `NotFound`, with the names that there are.
+    pub fn existing_facts(&self, name: &str) -> Result<Facts> {
+        self.open_facts(name, true)
+    }
+
+    /// Names of all facts, sorted.
+    pub fn facts_names(&self) -> Result<Vec<String>> {
+        self.names_of(Kind::Facts)
+    }
+
+    /// Deletes all facts of that name, with what extractors found. False when there are none.
+    ///
+    /// # Errors
+    /// `Invalid` for the name of a keyspace, a graph or a cache.
+    pub fn drop_facts(&self, name: &str) -> Result<bool> {
+        self.drop_kind(name, Kind::Facts)
+    }
+
     /// Writes a batch: all of it or nothing, at one place in the order of all writes, durable as the batch says.
     ///
     /// # Errors
@@ -602,6 +632,16 @@ impl Database {
             Side::There(link) => {
                 let id = id_of(&link, TREES, Kind::Trees, must_exist)?;
                 Ok(Tree::served(link, name, id))
+            }
+        }
+    }
+
+    fn open_facts(&self, name: &str, must_exist: bool) -> Result<Facts> {
+        match self.side()? {
+            Side::Here(db) => Ok(Facts::held(self.link.here()?, db.keyspace(name, Kind::Facts, must_exist)?)),
+            Side::There(link) => {
+                let id = id_of(&link, name, Kind::Facts, must_exist)?;
+                Ok(Facts::served(link, name, id))
             }
         }
     }

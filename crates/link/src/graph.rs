@@ -10,6 +10,7 @@ use nuthatch_engine::graph::{
 };
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, graph, on};
+use nuthatch_engine::{FindPaths, GroupNodes, NodeGroups, PathsFound, RankNodes, RankedNodes};
 
 use crate::records::strings;
 use crate::route::Route;
@@ -77,6 +78,31 @@ impl Nodes<'_> {
     /// `Invalid` for a start, depth or limit out of its range.
     pub fn traverse(&self, ask: &Traverse) -> Result<Traversal> {
         self.ask(ask.clone())
+    }
+
+    /// The cheapest paths between two nodes, as of one moment. It reads half a million edges at most, and says when it ended there.
+    ///
+    /// # Errors
+    /// `Invalid` for a number of paths or steps out of its range, or a negative weight as a cost; `Exhausted` when there is no room
+    /// for what it has to keep.
+    pub fn paths(&self, ask: &FindPaths) -> Result<PathsFound> {
+        self.ask(graph::Paths(ask.clone()))
+    }
+
+    /// The nodes that matter most, by PageRank, as of one moment.
+    ///
+    /// # Errors
+    /// `Invalid` for a question out of its ranges; `Exhausted` for over a million edges, or when there is no room for them.
+    pub fn rank(&self, ask: &RankNodes) -> Result<RankedNodes> {
+        self.ask(graph::Ranks(ask.clone()))
+    }
+
+    /// The nodes that belong together, as of one moment.
+    ///
+    /// # Errors
+    /// As [`rank`](Self::rank).
+    pub fn groups(&self, ask: &GroupNodes) -> Result<NodeGroups> {
+        self.ask(graph::Groups(ask.clone()))
     }
 
     pub(crate) fn ask<O: Op<On = on::Nodes>>(&self, op: O) -> Result<O::Answer> {

@@ -38,6 +38,7 @@ mod collection;
 #[cfg(unix)]
 mod connection;
 mod database;
+mod facts;
 mod find;
 mod frame;
 mod given;
@@ -76,6 +77,7 @@ use alone::{self as client, self as connection, self as server, self as socket};
 pub use cache::Cache;
 pub use collection::Collection;
 pub use database::{Database, FolderHolder};
+pub use facts::{Facts, Moments, Statements};
 pub use graph::{Graph, Nodes};
 pub use keyspace::{Keys, Keyspace};
 pub use nuthatch_engine::call::Waits;
@@ -112,6 +114,13 @@ pub use nuthatch_engine::{
     EndLease, ImportAnswers, KeptAnswer, LeaseAnswer, ListAnswers, MissReason, Reembed, Reembedded, ShareWhen,
     SourceRef, StoreAnswer, StoredAnswer, Verdict, Veto, WrongShare,
 };
+pub use nuthatch_engine::{
+    AskFacts, BUILT_IN, EndReason, Entity, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted,
+    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactsErased, FactsReport, FactsStats,
+    FindPaths, GroupBy, GroupNodes, Invalidated, Learn, Learned, ListEntities, NewFact, NodeGroup, NodeGroups, Object,
+    PassageRef, PassageText, PathCost, PathFound, PathStep, PathsFound, Predicate, RankNodes, RankedNode, RankedNodes,
+    Recorded, SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
+};
 pub use records::Records;
 pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};
 pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
@@ -127,5 +136,7 @@ pub mod ops {
 pub type SnapshotCollection = Records<'static>;
 /// A keyspace of a [`Snapshot`].
 pub type SnapshotKeyspace = Keys<'static>;
+/// Facts of a [`Snapshot`].
+pub type SnapshotFacts = Statements<'static>;
 /// A graph of a [`Snapshot`].
 pub type SnapshotGraph = Nodes<'static>;

@@ -283,6 +283,33 @@ fn check_cache(db: &Database, note: &str) {
     assert_eq!((stats.entries, stats.settings.budget, stats.ledger.hits), (1, 0.1, 1), "{note}");
 }
 
+/// Two values of a functional relation, of which one is read in a record.
+fn fill_facts(db: &Database) {
+    let facts = db.facts("people").unwrap();
+    facts.declare("works_at", true).unwrap();
+    let fact = |at: &str, from: &str| NewFact {
+        valid_from: parse_datetime(from),
+        ..NewFact::new("Anna", "works_at", Object::Entity(at.into()))
+    };
+    let of = PassageRef { collection: "of-f32".into(), id: "r5".into(), start: 0, end: 3 };
+    let read = NewFact { sources: vec![of], extractor: "test:1".into(), ..fact("Initech", "2024-05-01") };
+    facts.record(vec![fact("Acme", "2020-01-01"), read]).unwrap();
+    facts.alias("Annie", "Anna").unwrap();
+}
+
+fn check_facts(db: &Database, note: &str) {
+    let facts = db.existing_facts("people").unwrap();
+    let ask =
+        |day: &str| AskFacts { subject: Some("Annie".into()), valid_at: parse_datetime(day), ..AskFacts::default() };
+    for (day, at) in [("2022-01-01", "Acme"), ("2025-01-01", "Initech")] {
+        let found = facts.list(&ask(day)).unwrap().facts;
+        assert_eq!(found.len(), 1, "{note}");
+        assert_eq!(found[0].fact.object, Object::Entity(at.into()), "{note}");
+    }
+    let why = facts.why(2).unwrap().unwrap();
+    assert_eq!(why.sources[0].text.as_deref(), Some("the"), "{note}");
+}
+
 fn ask_cache(prompt: &str) -> AskCache {
     AskCache { prompt: prompt.into(), vector: Some(vec![1.0, 0.02]), ..AskCache::default() }
 }
@@ -328,12 +355,14 @@ fn make_the_fixture() {
     fill_tree(&db);
     fill_cache(&db);
     fill_sparse(&db);
+    fill_facts(&db);
     check(&db, "as made");
     check_fields(&db, "as made");
     check_graph(&db, "as made");
     check_tree(&db, "as made");
     check_cache(&db, "as made");
     check_sparse(&db, "as made");
+    check_facts(&db, "as made");
     db.close().unwrap();
     let target = fixtures().join(format!("format-{FORMAT_VERSION}"));
     if target.exists() {
@@ -381,8 +410,10 @@ fn folders_of_every_format_open_and_answer() {
         check_cache(&db, &name);
         if name.as_str() < "format-6" {
             fill_sparse(&db);
+            fill_facts(&db);
         }
         check_sparse(&db, &name);
+        check_facts(&db, &name);
         // They can be written as well, merged, migrated, and opened again.
         let notes = db.existing_collection("of-f32").unwrap();
         notes.upsert(vec![expected(12, Element::F32)]).unwrap();
@@ -396,6 +427,7 @@ fn folders_of_every_format_open_and_answer() {
         check_graph(&db, &name);
         check_tree(&db, &name);
         check_cache(&db, &name);
+        check_facts(&db, &name);
         assert!(db.doctor().unwrap().is_well(), "{name}");
         assert!(db.migration().unwrap().steps.is_empty(), "{name}");
     }

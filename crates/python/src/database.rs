@@ -13,6 +13,7 @@ use crate::cache::Cache;
 use crate::collection::{Collection, info_to_python};
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
+use crate::facts::Facts;
 use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, Keyspace};
@@ -260,6 +261,27 @@ impl Database {
     fn drop_cache(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_cache(&name))
+    }
+
+    /// Made when they are missing, if `create`.
+    fn facts(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Facts> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let facts = engine(py, || match create {
+            true => database.facts(&name),
+            false => database.existing_facts(&name),
+        })?;
+        Ok(Facts::live(facts.with_durability(durability), self.handle.clone()))
+    }
+
+    fn facts_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.facts_names())
+    }
+
+    fn drop_facts(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_facts(&name))
     }
 
     fn tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {

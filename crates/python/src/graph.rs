@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nuthatch_dialect::networks;
 use nuthatch_link as core;
 use nuthatch_link::{
     Edge, EdgeId, ListNodes, NeighborPage, Neighbors, Node, NodePage, Payload, Traversal, Traverse, datetimes_of,
@@ -123,6 +124,13 @@ macro_rules! write {
 
 #[pymethods]
 impl Graph {
+    /// Asks about paths, ranks or groups: JSON in and JSON out.
+    fn ask(&self, py: Python<'_>, call: &str, question: &str) -> PyResult<String> {
+        let question = serde_json::from_str(question).map_err(|error| invalid(py, format!("{call}: {error}")))?;
+        let answer: serde_json::Value = ask!(self, py, |graph| networks::ask(&graph, call, question))?;
+        Ok(answer.to_string())
+    }
+
     #[getter]
     fn name(&self) -> &str {
         &self.name

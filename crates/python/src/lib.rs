@@ -20,6 +20,7 @@ mod collection;
 mod database;
 mod embedder;
 mod error;
+mod facts;
 mod forked;
 mod graph;
 mod handle;
@@ -69,6 +70,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<database::Database>()?;
     module.add_class::<embedder::Embedder>()?;
     module.add_class::<cache::Cache>()?;
+    module.add_class::<facts::Facts>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<keyspace::Keyspace>()?;
     module.add_class::<results::Hit>()?;

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use crate::asking;
 use crate::collection::{self, FileParts, scan_request};
 use crate::error::engine;
+use crate::facts::Facts;
 use crate::forked::Forked;
 use crate::graph::Graph;
 use crate::handle::Handle;
@@ -64,6 +65,12 @@ impl Snapshot {
         let snapshot = self.get(py)?;
         let graph = engine(py, || snapshot.graph(&name))?;
         Ok(Graph::kept(graph, name, self.handle.clone()))
+    }
+
+    fn facts(&self, py: Python<'_>, name: String) -> PyResult<Facts> {
+        let snapshot = self.get(py)?;
+        let facts = engine(py, || snapshot.facts(&name))?;
+        Ok(Facts::kept(facts, name, self.handle.clone()))
     }
 
     fn tree(&self, py: Python<'_>, name: String) -> PyResult<Tree> {

@@ -19,6 +19,7 @@ from . import backups, embedders, errors, importers
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
 from .aio_cache import AsyncCache
+from .aio_facts import AsyncFacts, AsyncSnapshotFacts
 from .aio_graph import AsyncGraph, AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_kv import AsyncKeyspace
 from .aio_transactions import (
@@ -64,9 +65,11 @@ from .errors import (
     NuthatchError,
     UnavailableError,
 )
+from .facts import Facts, SnapshotFacts
 from .graph import BatchGraph, Graph, SnapshotGraph, TransactionGraph
 from .kv import Keyspace
 from .kv_reads import KeyPage
+from .networks import NodeGroup, NodeGroups, Path, Paths, PathStep, Ranked
 from .nodes import (
     Edge,
     GraphCounts,
@@ -96,8 +99,25 @@ from .reports import (
     VectorFieldInfo,
     WrittenFile,
 )
-from .results import Facet, Hit, Leg, Legs, Results
+from .results import DuplicatePair, Facet, Hit, Leg, Legs, Results
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
+from .statements import (
+    Entity,
+    ExtractFailure,
+    ExtractReport,
+    Fact,
+    FactCounts,
+    FactEnd,
+    FactsErased,
+    FactSource,
+    FactWhy,
+    Found,
+    NewFact,
+    Passage,
+    Predicate,
+    Recorded,
+    Trace,
+)
 from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
@@ -142,11 +162,13 @@ __all__ = [
     "AsyncCache",
     "AsyncCollection",
     "AsyncDatabase",
+    "AsyncFacts",
     "AsyncGraph",
     "AsyncGrepMatches",
     "AsyncKeyspace",
     "AsyncSnapshot",
     "AsyncSnapshotCollection",
+    "AsyncSnapshotFacts",
     "AsyncSnapshotGraph",
     "AsyncSnapshotKeyspace",
     "AsyncSnapshotTree",
@@ -194,13 +216,25 @@ __all__ = [
     "Database",
     "DiskStats",
     "Doctor",
+    "DuplicatePair",
     "Edge",
+    "Entity",
     "ExhaustedError",
     "ExportReport",
+    "ExtractFailure",
+    "ExtractReport",
     "Facet",
+    "Fact",
+    "FactCounts",
+    "FactEnd",
+    "FactSource",
+    "FactWhy",
+    "Facts",
+    "FactsErased",
     "FileInfo",
     "Finding",
     "ForbiddenError",
+    "Found",
     "Graph",
     "GraphCounts",
     "GrepCut",
@@ -221,17 +255,27 @@ __all__ = [
     "MissingKeyError",
     "Neighbor",
     "NeighborPage",
+    "NewFact",
     "Node",
+    "NodeGroup",
+    "NodeGroups",
     "NodePage",
     "NodesDeleted",
     "NotFoundError",
     "NuthatchError",
     "Page",
+    "Passage",
+    "Path",
+    "PathStep",
+    "Paths",
+    "Predicate",
     "Progress",
     "PutFile",
     "PutReport",
+    "Ranked",
     "Receipt",
     "Record",
+    "Recorded",
     "RemovedFile",
     "RestoreReport",
     "RestoredFiles",
@@ -240,6 +284,7 @@ __all__ = [
     "SkippedPath",
     "Snapshot",
     "SnapshotCollection",
+    "SnapshotFacts",
     "SnapshotGraph",
     "SnapshotKeyspace",
     "SnapshotTree",
@@ -249,6 +294,7 @@ __all__ = [
     "Tenant",
     "TenantLimits",
     "TenantUsage",
+    "Trace",
     "Transaction",
     "TransactionCollection",
     "TransactionGraph",

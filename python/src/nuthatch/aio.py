@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from . import arguments
 from .adding import AddOptions
 from .aio_cache import AsyncCache
+from .aio_facts import AsyncFacts
 from .aio_graph import AsyncGraph
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
@@ -223,6 +224,18 @@ class AsyncDatabase(AsyncTenants):
     async def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncGraph:
         """As ``Database.graph``."""
         return AsyncGraph(await in_thread(self.sync.graph, name, create=create, durability=durability))
+
+    async def facts(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncFacts:
+        """As ``Database.facts``."""
+        return AsyncFacts(await in_thread(self.sync.facts, name, create=create, durability=durability))
+
+    async def fact_sets(self) -> list[str]:
+        """As ``Database.fact_sets``."""
+        return await in_thread(self.sync.fact_sets)
+
+    async def drop_facts(self, name: str) -> bool:
+        """As ``Database.drop_facts``."""
+        return await in_thread(self.sync.drop_facts, name)
 
     async def graphs(self) -> list[str]:
         """As ``Database.graphs``."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from .arguments import Durability
 from .graph import _PAGE, Graph, GraphReads, SnapshotGraph, TransactionGraph
+from .networks import Cost, NodeGroups, Paths, Ranked
 from .nodes import (
     Direction,
     Edge,
@@ -97,6 +98,52 @@ class AsyncGraphReads:
         return await in_thread(
             self.sync.traverse, start, direction=direction, types=types, max_depth=max_depth, limit=limit
         )
+
+    async def paths(
+        self,
+        source: str,
+        target: str,
+        *,
+        direction: Direction = "out",
+        types: str | Iterable[str] | None = None,
+        cost: Cost = "hops",
+        count: int = 1,
+        max_steps: int = 64,
+    ) -> Paths:
+        """As ``Graph.paths``."""
+        return await in_thread(
+            self.sync.paths,
+            source,
+            target,
+            direction=direction,
+            types=types,
+            cost=cost,
+            count=count,
+            max_steps=max_steps,
+        )
+
+    async def rank(
+        self,
+        seeds: Iterable[str] = (),
+        *,
+        direction: Direction = "out",
+        types: str | Iterable[str] | None = None,
+        damping: float = 0.85,
+        limit: int = 100,
+    ) -> list[Ranked]:
+        """As ``Graph.rank``."""
+        return await in_thread(self.sync.rank, seeds, direction=direction, types=types, damping=damping, limit=limit)
+
+    async def groups(
+        self,
+        by: Literal["components", "communities"] = "components",
+        *,
+        types: str | Iterable[str] | None = None,
+        limit: int = 100,
+        members: int = 100,
+    ) -> NodeGroups:
+        """As ``Graph.groups``."""
+        return await in_thread(self.sync.groups, by, types=types, limit=limit, members=members)
 
     async def counts(self) -> GraphCounts:
         """As ``GraphReads.counts``."""

@@ -14,7 +14,7 @@ from .paging import all_awaited
 from .queries import Further, Fusion, Mode, asked, several
 from .records import FileInfo, Page, Record
 from .reports import CollectionInfo
-from .results import Facet, Results
+from .results import DuplicatePair, Facet, Results
 from .threads import cancellable, in_thread
 from .vectors import SupportsArray, Vector, Vectors
 
@@ -159,6 +159,12 @@ class AsyncCollectionReads:
     async def count(self, where: str | None = None) -> int:
         """As ``Collection.count``."""
         return await in_thread(self.sync.count, where)
+
+    async def duplicates(
+        self, threshold: float = 0.95, *, where: str | None = None, neighbors: int = 10
+    ) -> list[DuplicatePair]:
+        """As ``Collection.duplicates``."""
+        return await in_thread(self.sync.duplicates, threshold, where=where, neighbors=neighbors)
 
     async def facets(
         self, fields: str | Iterable[str], *, where: str | None = None, limit: int = 10

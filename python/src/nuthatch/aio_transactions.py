@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .adding import AddOptions
+from .aio_facts import AsyncSnapshotFacts
 from .aio_graph import AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_reads import AsyncCollectionReads, AsyncKeyReads
 from .aio_tree import AsyncSnapshotTree
@@ -103,6 +104,10 @@ class AsyncSnapshot:
     async def graph(self, name: str) -> AsyncSnapshotGraph:
         """As ``Snapshot.graph``."""
         return AsyncSnapshotGraph(await in_thread(self.sync.graph, name))
+
+    async def facts(self, name: str) -> AsyncSnapshotFacts:
+        """As ``Snapshot.facts``."""
+        return AsyncSnapshotFacts(await in_thread(self.sync.facts, name))
 
     async def tree(self, name: str) -> AsyncSnapshotTree:
         """As ``Snapshot.tree``."""

@@ -11,7 +11,7 @@ from .paging import all_of
 from .queries import Asked, Further, Fusion, Mode, asked, renamed, several
 from .records import FileInfo, Page, Record, RecordParts
 from .reports import CollectionInfo
-from .results import Facet, Results
+from .results import DuplicatePair, Facet, Results
 from .vectors import SupportsArray, Vector, VectorColumn, Vectors
 
 if TYPE_CHECKING:
@@ -89,6 +89,33 @@ class CollectionReads:
         ('core', 'ops')"``.
         """
         return self._core.count(arguments.optional_text("where", where))
+
+    def duplicates(
+        self,
+        threshold: float = 0.95,
+        *,
+        where: str | None = None,
+        neighbors: int = 10,
+    ) -> list[DuplicatePair]:
+        """Lists pairs of records whose vectors have at least that cosine, most alike first. Each record
+        is compared with its nearest ``neighbors``. Nothing is merged or deleted.
+        """
+        import json
+
+        asked: dict[str, Any] = {
+            "threshold": threshold,
+            "where": where,
+            "neighbors": arguments.whole("neighbors", neighbors),
+        }
+        pairs: dict[tuple[str, str], float] = {}
+        while True:
+            page = self._core.ask("duplicates", json.dumps(asked))
+            pairs.update(((one["first"], one["second"]), one["similarity"]) for one in page["pairs"])
+            if page["cursor"] is None:
+                break
+            asked["cursor"] = page["cursor"]
+        found = (DuplicatePair(first, second, similarity) for (first, second), similarity in pairs.items())
+        return sorted(found, key=lambda pair: (-pair.similarity, pair.first, pair.second))
 
     def facets(self, fields: str | Iterable[str], *, where: str | None = None, limit: int = 10) -> dict[str, Facet]:
         """Counts the values of a field, or of several, among the records that match ``where``.

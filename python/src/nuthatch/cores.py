@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         cache,
         collection,
         database,
+        facts,
         graph,
         keyspace,
         snapshot,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     CollectionCore: TypeAlias = extension.Collection | collection.Collection
     KeyspaceCore: TypeAlias = extension.Keyspace | keyspace.Keyspace
     CacheCore: TypeAlias = extension.Cache | cache.Cache
+    FactsCore: TypeAlias = extension.Facts | facts.Facts
     GraphCore: TypeAlias = extension.Graph | graph.GraphReads
     TreeCore: TypeAlias = extension.Tree | tree.TreeReads
     BatchCore: TypeAlias = extension.WriteBatch | batch.WriteBatch

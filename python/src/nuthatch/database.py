@@ -19,6 +19,7 @@ from .collection import Collection
 from .cores import OverHttp
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, ConflictError, InvalidError
+from .facts import Facts
 from .graph import Graph
 from .kv import Keyspace
 from .kv_entries import TimeToLive
@@ -269,6 +270,35 @@ class Database(Tenants):
             arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
         )
         return Graph(core)
+
+    def facts(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Facts:
+        """Returns the facts of that name, and creates missing ones; ``create=False`` raises
+        NotFoundError instead.
+
+        ``durability`` is the default for writes. Programs older than facts refuse a folder that has
+        some.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     db.facts("people").add("Anna", "knows", "Ben")
+        ...     db.fact_sets(), [fact.object for fact in db.facts("people").find("Anna")]
+        1
+        (['people'], ['Ben'])
+        """
+        core = self._core.facts(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        return Facts(core)
+
+    def fact_sets(self) -> list[str]:
+        """Lists the names of all facts, sorted."""
+        return self._core.facts_names()
+
+    def drop_facts(self, name: str) -> bool:
+        """Deletes all facts of that name, with what extractors found. Returns False when there are
+        none.
+        """
+        return self._core.drop_facts(arguments.text("name", name))
 
     def graphs(self) -> list[str]:
         """Lists the names of all graphs, sorted."""

@@ -9,10 +9,11 @@ Invariant: every write is one atomic batch; an edge is there in both directions 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from . import arguments, nodes
+from . import arguments, networks, nodes
 from .arguments import Durability
+from .networks import Cost, NodeGroups, Paths, Ranked
 from .nodes import (
     Direction,
     Edge,
@@ -171,6 +172,59 @@ class GraphReads:
         )
         reached = [Visited(id, depth, None if via is None else edge_of(via)) for id, depth, via in found]
         return Traversal(reached, truncated)
+
+    def paths(
+        self,
+        source: str,
+        target: str,
+        *,
+        direction: Direction = "out",
+        types: str | Iterable[str] | None = None,
+        cost: Cost = "hops",
+        count: int = 1,
+        max_steps: int = 64,
+    ) -> Paths:
+        """Returns the cheapest paths between two nodes, at most ``count`` of them (up to 16). No path
+        meets a node twice. An edge costs 1 (``hops``), its ``weight``, or 1 divided by that
+        (``strength``).
+        """
+        return networks.paths(
+            self._core,
+            source,
+            target,
+            direction=direction,
+            types=types,
+            cost=cost,
+            count=count,
+            max_steps=max_steps,
+        )
+
+    def rank(
+        self,
+        seeds: Iterable[str] = (),
+        *,
+        direction: Direction = "out",
+        types: str | Iterable[str] | None = None,
+        damping: float = 0.85,
+        limit: int = 100,
+    ) -> list[Ranked]:
+        """Returns the nodes of highest PageRank; with ``seeds``, those that matter most to them. Up to
+        a million edges are read into memory.
+        """
+        return networks.rank(self._core, seeds=seeds, direction=direction, types=types, damping=damping, limit=limit)
+
+    def groups(
+        self,
+        by: Literal["components", "communities"] = "components",
+        *,
+        types: str | Iterable[str] | None = None,
+        limit: int = 100,
+        members: int = 100,
+    ) -> NodeGroups:
+        """Returns the nodes that belong together: by any path, or by having more edges among each other
+        than by chance. Up to a million edges are read into memory.
+        """
+        return networks.groups(self._core, by, types=types, limit=limit, members=members)
 
     def counts(self) -> GraphCounts:
         """Counts nodes and edges: exactly up to 10,000, beyond that estimated from file sizes.

@@ -257,6 +257,15 @@ def _arrow_column(values: list[Any]) -> pyarrow.Array:
         return pyarrow.array(as_text, pyarrow.string())
 
 
+class DuplicatePair(NamedTuple):
+    """Two records whose vectors are nearly the same, the one with the lower id first."""
+
+    first: str
+    second: str
+    #: The cosine of their vectors.
+    similarity: float
+
+
 def facets(found: Iterable[Mapping[str, Any]]) -> dict[str, Facet]:
     """Facets by field, from JSON."""
     from .remote.values import moment

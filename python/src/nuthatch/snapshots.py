@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from . import arguments
 from .collection_reads import CollectionReads
+from .facts import SnapshotFacts
 from .graph import SnapshotGraph
 from .kv_reads import KeyReads
 from .tree import SnapshotTree
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """All keyspaces, graphs, trees and collections as of the moment when it was taken.
+    """All keyspaces, graphs, facts, trees and collections as of the moment when it was taken.
 
     ``Database.snapshot`` makes it; it ends with its block. It keeps replaced data on disk, so it
     also ends when it is older than ``snapshot_age`` of ``connect`` (default ten minutes; on a
@@ -43,6 +44,10 @@ class Snapshot:
     def graph(self, name: str) -> SnapshotGraph:
         """Returns the graph of that name as of the snapshot; an empty one when it did not exist."""
         return SnapshotGraph(self._core.graph(arguments.text("name", name)))
+
+    def facts(self, name: str) -> SnapshotFacts:
+        """Returns the facts of that name as of the snapshot; none when they did not exist."""
+        return SnapshotFacts(self._core.facts(arguments.text("name", name)))
 
     def tree(self, name: str) -> SnapshotTree:
         """Returns the tree of that name as of the snapshot. Its calls raise NotFoundError when it

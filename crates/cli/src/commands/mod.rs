@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod embed;
 pub mod erase;
 pub mod export;
+pub mod facts;
 pub mod get;
 pub mod graph;
 pub mod grep;
@@ -65,6 +66,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::RestoreFiles(args) => args.run(globals, out),
         Command::Erase(args) => args.run(globals, out),
         Command::Cache(args) => args.run(globals, out),
+        Command::Facts(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
         Command::Tag(args) => args.run(globals, out),

@@ -7,6 +7,7 @@ mod browsing;
 mod caches;
 mod doctor;
 mod embedders;
+mod facts;
 #[allow(dead_code, reason = "the server's own suite asks more with it")]
 #[path = "../../../server/tests/server/flight.rs"]
 mod flight;

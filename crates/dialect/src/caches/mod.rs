@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use nuthatch_engine::{Error, ErrorKind, Result};
 use nuthatch_link as core;
 use nuthatch_link::{AskCache, CacheChange, CacheEntries, MissReason, SourceRef, StoreAnswer};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -22,6 +21,9 @@ pub use money::{CacheMoney, CachePrice, CacheSavings, CacheWrong};
 pub use transfer::{
     CacheImport, CacheImported, CacheKept, CacheList, CachePage, CacheReembed, CacheReembedded, CacheVectorSource,
 };
+
+use crate::asking::answered;
+pub use crate::asking::asked;
 
 /// Answers that wait for a verdict, of one call.
 const AUDITS_DEFAULT: usize = 100;
@@ -432,21 +434,6 @@ pub fn ask(cache: &core::Cache, call: &str, question: Value) -> Result<Value> {
         "reembed" => answered(asked::<CacheReembed>(call, question)?.ask(cache)?),
         _ => Err(Error::new(ErrorKind::NotFound, format!("no call {call:?} of caches"))),
     }
-}
-
-/// The question of a call.
-///
-/// # Errors
-/// `Invalid` with the place of what is wrong.
-pub fn asked<T: DeserializeOwned>(call: &str, question: Value) -> Result<T> {
-    serde_path_to_error::deserialize(question).map_err(|error| {
-        let place = if error.path().iter().len() == 0 { String::new() } else { format!("{}: ", error.path()) };
-        Error::invalid(format!("{call}: {place}{}", error.inner()))
-    })
-}
-
-fn answered(answer: impl Serialize) -> Result<Value> {
-    serde_json::to_value(answer).map_err(|error| Error::internal(format!("an answer is no JSON: {error}")))
 }
 
 fn lookup(cache: &core::Cache, question: CacheQuestion) -> Result<CacheLookup> {

@@ -7,6 +7,7 @@
 //! **Invariant:** a listed operation only reads; the compiler checks it.
 
 mod count;
+mod duplicates;
 mod facets;
 
 pub use facets::{Facet, FacetValue, text_of as facets_in_lines};
@@ -22,7 +23,7 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::fields::{Field, fields};
 
 /// The operations on the records of a collection.
-pub static RECORDS: &[Operation] = &[of::<count::Count>(), of::<facets::Facets>()];
+pub static RECORDS: &[Operation] = &[of::<count::Count>(), of::<facets::Facets>(), of::<duplicates::Duplicates>()];
 
 /// How an operation is asked in JSON, and answered.
 trait Named: DeserializeOwned + ToSchema {

@@ -11,7 +11,8 @@ use crate::call::{Call, Outcome};
 use crate::catalog::{self, COUNTERS};
 use crate::database::{Database, Registry};
 use crate::durability::Durability;
-use crate::folder::{FORMAT_OF_CACHES, FORMAT_OF_GRAPHS, FORMAT_OF_TREES};
+use crate::facts::Facts;
+use crate::folder::{FORMAT_OF_CACHES, FORMAT_OF_FACTS, FORMAT_OF_GRAPHS, FORMAT_OF_TREES};
 use crate::kv::{Counters, Keyspace, KeyspaceMeta, Kind, Listed, Space, keyspace_key, keyspaces};
 use crate::name::check_name;
 use crate::scan::first_shard;
@@ -134,6 +135,7 @@ impl Registry {
             Kind::Graph => self.shared.folder.raise_format(FORMAT_OF_GRAPHS)?,
             Kind::Trees => self.shared.folder.raise_format(FORMAT_OF_TREES)?,
             Kind::Cache => self.shared.folder.raise_format(FORMAT_OF_CACHES)?,
+            Kind::Facts => self.shared.folder.raise_format(FORMAT_OF_FACTS)?,
         }
         let meta = KeyspaceMeta::new(catalog::last_id(&*self.shared.store()?, tenant)? + 1, kind);
         let mut batch = Batch::new();
@@ -160,20 +162,26 @@ impl Registry {
         let spaces = self.spaces.lock().all();
         spaces.into_iter().try_for_each(|space| match space.kind {
             Kind::Cache => self.cache(space)?.sweep().map(drop),
-            Kind::Plain | Kind::Graph | Kind::Trees => space.sweep().map(drop),
+            Kind::Plain | Kind::Graph | Kind::Trees | Kind::Facts => space.sweep().map(drop),
         })
     }
 
-    /// Removes a tenant's answers whose sources have changed, so that nothing of erased records is left in them.
+    /// Removes a tenant's answers and facts whose sources have changed, so that nothing of erased records is left in them.
     pub(crate) fn remove_outdated(&self, tenant: &Arc<Tenant>) -> Result<()> {
-        for listed in self.keyspaces(tenant.number)?.into_iter().filter(|listed| listed.kind == Kind::Cache) {
-            match self.space(tenant, &listed.name, Kind::Cache, false) {
+        let derived = |listed: &Listed| matches!(listed.kind, Kind::Cache | Kind::Facts);
+        for listed in self.keyspaces(tenant.number)?.into_iter().filter(derived) {
+            match self.space(tenant, &listed.name, listed.kind, false) {
+                Ok(space) if listed.kind == Kind::Facts => self.facts(space).erase_gone().map(drop)?,
                 Ok(space) => self.cache(space)?.remove_outdated().map(drop)?,
                 Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
                 Err(_) => {} // dropped meanwhile
             }
         }
         Ok(())
+    }
+
+    fn facts(&self, space: Arc<Space>) -> Facts {
+        Facts { keyspace: Keyspace { space, durability: Durability::Os, call: Call::default() } }
     }
 
     fn cache(&self, space: Arc<Space>) -> Result<Cache> {

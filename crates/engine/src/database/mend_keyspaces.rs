@@ -10,6 +10,7 @@ use crate::cache;
 use crate::catalog::{self, COUNTERS};
 use crate::database::Registry;
 use crate::durability::Durability;
+use crate::facts;
 use crate::graph;
 use crate::kv::{Body, Counters, KeyspaceMeta, Kind, Stored, keyspace_key};
 use crate::scan::{first_shard, until_error};
@@ -33,6 +34,8 @@ impl Registry {
                     (Kind::Trees, TREES.to_string())
                 } else if cache::looks_like_cache(&self.shared.store, shard)? {
                     (Kind::Cache, recovered)
+                } else if facts::looks_like_facts(&self.shared.store, shard)? {
+                    (Kind::Facts, recovered)
                 } else if graph::looks_like_one(&self.shared.store, shard)? {
                     (Kind::Graph, recovered)
                 } else {

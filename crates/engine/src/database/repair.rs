@@ -17,6 +17,7 @@ use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::descriptor::field::{Field, FieldKind, UNNAMED};
 use crate::descriptor::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
+use crate::facts::mend_facts;
 use crate::folder::Folder;
 use crate::graph::mend_graph;
 use crate::index::Indexed;
@@ -90,6 +91,10 @@ impl Database {
                         Kind::Graph => mend_graph(shared, listed.shard)?,
                         Kind::Trees => mend_trees(shared, listed.shard)?,
                         Kind::Cache => mend_cache(shared, listed.shard)?,
+                        Kind::Facts => {
+                            let space = registry.space(&scope.tenant, &listed.name, Kind::Facts, false)?;
+                            mend_facts(shared, &space)?
+                        }
                     };
                     outcome.keys_lost += registry.mend_keyspace(listed.shard, listed.kind)?;
                 }

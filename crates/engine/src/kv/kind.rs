@@ -1,4 +1,4 @@
-//! The kind of a keyspace's rows: its callers' keys and values, a graph, trees, or a cache.
+//! The kind of a keyspace's rows: its callers' keys and values, a graph, trees, a cache, or facts.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,8 @@ pub enum Kind {
     Trees,
     /// Its rows are answers with their prompts, and are written by `cache/` alone.
     Cache,
+    /// Its rows are facts with their sources, and are written by `facts/` alone.
+    Facts,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Self::Graph => What::Graph,
             Self::Trees => What::Tree,
             Self::Cache => What::Cache,
+            Self::Facts => What::Facts,
         }
     }
 

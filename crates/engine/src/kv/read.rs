@@ -6,6 +6,7 @@ use std::time::Duration;
 use nuthatch_store::{CachedOnly, Direction, Reader, Shard, Table};
 
 use crate::call::Watched;
+use crate::descriptor::meta::{self, Meta, meta_key};
 use crate::kv::page::{KeyPage, KeyScan};
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Entry, Keyspace, Space};
@@ -182,6 +183,17 @@ impl Space {
         Ok(reader
             .get(Table::Ids, &shard.key(id.as_bytes()))?
             .and_then(|row| row.try_into().ok().map(u64::from_be_bytes)))
+    }
+
+    /// The stored record of a row of a collection of the same tenant.
+    pub(crate) fn record_bytes(&self, reader: &dyn Reader, collection: u32, row: u64) -> Result<Option<Vec<u8>>> {
+        Ok(reader.get(Table::Records, &Shard { collection, ..self.shard }.number_key(row))?)
+    }
+
+    /// The number of a collection of the same tenant.
+    pub(crate) fn collection_number(&self, reader: &dyn Reader, name: &str) -> Result<Option<u32>> {
+        let found: Option<Meta> = meta::read(reader, &meta_key(self.shard.tenant, name))?;
+        Ok(found.map(|meta| meta.id))
     }
 
     /// Values of the table `blobs`, by number. Numbers that lie close together are read in one go, past the cache: they share

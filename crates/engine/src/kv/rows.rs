@@ -11,6 +11,7 @@ use nuthatch_store::Reader;
 
 use crate::call::Watched;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
+use crate::runtime::Reservation;
 use crate::{Error, Result};
 
 /// Looks at a key and its value, and says whether to go on.
@@ -59,6 +60,23 @@ pub trait Rows: Sync {
     fn row_of(&self, collection: u32, id: &str) -> Result<Option<u64>> {
         let _ = (collection, id);
         Err(Error::internal("rows within a transaction know no rows of collections"))
+    }
+
+    /// The stored record of a row of this tenant, as of the same moment.
+    fn record_bytes(&self, collection: u32, row: u64) -> Result<Option<Vec<u8>>> {
+        let _ = (collection, row);
+        Err(Error::internal("rows within a transaction know no rows of collections"))
+    }
+
+    /// The number of a collection of this tenant, as of the same moment.
+    fn collection_number(&self, name: &str) -> Result<Option<u32>> {
+        let _ = name;
+        Err(Error::internal("rows within a transaction know no collections"))
+    }
+
+    /// Room for what an answer is made from.
+    fn room(&self) -> Option<Reservation<'_>> {
+        None
     }
 
     /// Values of the table `blobs`, by number, in their order.
@@ -120,6 +138,18 @@ impl Rows for Live<'_> {
         self.space.row_of(self.reader, collection, id)
     }
 
+    fn record_bytes(&self, collection: u32, row: u64) -> Result<Option<Vec<u8>>> {
+        self.space.record_bytes(self.reader, collection, row)
+    }
+
+    fn collection_number(&self, name: &str) -> Result<Option<u32>> {
+        self.space.collection_number(self.reader, name)
+    }
+
+    fn room(&self) -> Option<Reservation<'_>> {
+        Some(self.space.shared.reservation_at_once())
+    }
+
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
         self.space.blobs(self.reader, numbers)
     }
@@ -145,6 +175,18 @@ impl Rows for Keyspace {
 
     fn row_of(&self, collection: u32, id: &str) -> Result<Option<u64>> {
         self.at_once(|rows| rows.row_of(collection, id))
+    }
+
+    fn record_bytes(&self, collection: u32, row: u64) -> Result<Option<Vec<u8>>> {
+        self.at_once(|rows| rows.record_bytes(collection, row))
+    }
+
+    fn collection_number(&self, name: &str) -> Result<Option<u32>> {
+        self.at_once(|rows| rows.collection_number(name))
+    }
+
+    fn room(&self) -> Option<Reservation<'_>> {
+        Some(self.space.shared.reservation_at_once())
     }
 
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {

@@ -6,9 +6,10 @@ use crate::Result;
 use crate::call::Outcome;
 use crate::database::Database;
 use crate::graph::{
-    self, Edge, EdgeId, Graph, GraphCounts, ListNodes, NeighborPage, Neighbors, Node, NodePage, NodesDeleted,
-    Traversal, Traverse,
+    self, Edge, EdgeDirection, EdgeId, Graph, GraphCounts, ListNodes, NeighborPage, Neighbors, Node, NodePage,
+    NodesDeleted, Traversal, Traverse,
 };
+use crate::network::{self, FindPaths, GraphNetwork, GroupNodes, NodeGroups, PathsFound, RankNodes, RankedNodes};
 use crate::ops::{Op, Repeat, Scope, View, on};
 
 /// Nodes by id, in the order of the ids; `None` for one that was never put.
@@ -84,6 +85,51 @@ impl Op for Counts {
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         graph::counts(view.rows()?)
+    }
+}
+
+/// The cheapest paths between two nodes.
+#[derive(Serialize, Deserialize)]
+pub struct Paths(pub FindPaths);
+
+impl Op for Paths {
+    type On = on::Nodes;
+    type Answer = PathsFound;
+    const NAME: &'static str = "nodes.paths";
+
+    fn run(self, view: &View<'_>) -> Result<PathsFound> {
+        let Self(ask) = self;
+        view.at_once(|rows| network::paths(&GraphNetwork { rows, direction: ask.direction, kinds: &ask.kinds }, &ask))
+    }
+}
+
+/// The nodes that matter most.
+#[derive(Serialize, Deserialize)]
+pub struct Ranks(pub RankNodes);
+
+impl Op for Ranks {
+    type On = on::Nodes;
+    type Answer = RankedNodes;
+    const NAME: &'static str = "nodes.rank";
+
+    fn run(self, view: &View<'_>) -> Result<RankedNodes> {
+        let Self(ask) = self;
+        view.at_once(|rows| network::rank(&GraphNetwork { rows, direction: ask.direction, kinds: &ask.kinds }, &ask))
+    }
+}
+
+/// The nodes that belong together.
+#[derive(Serialize, Deserialize)]
+pub struct Groups(pub GroupNodes);
+
+impl Op for Groups {
+    type On = on::Nodes;
+    type Answer = NodeGroups;
+    const NAME: &'static str = "nodes.groups";
+
+    fn run(self, view: &View<'_>) -> Result<NodeGroups> {
+        let (Self(ask), direction) = (self, EdgeDirection::Both);
+        view.at_once(|rows| network::group(&GraphNetwork { rows, direction, kinds: &ask.kinds }, &ask))
     }
 }
 

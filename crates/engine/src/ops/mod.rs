@@ -12,6 +12,7 @@
 
 pub mod caches;
 pub mod collections;
+pub mod facts;
 pub mod files;
 pub mod graph;
 pub mod keys;
@@ -81,6 +82,8 @@ pub mod on {
     pub struct Trees;
     /// The answers of a cache.
     pub struct Cached;
+    /// Facts.
+    pub struct Stated;
 }
 
 /// What a key must be allowed to ask it.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::call::Outcome;
-use crate::collection::{CollectionInfo, Deleted, FieldValues, Page, RecordChange, Scan, Upserted};
+use crate::collection::{
+    CollectionInfo, Deleted, FieldValues, Include, Mode, Page, RecordChange, Scan, Search, Upserted,
+};
 use crate::database::Database;
 use crate::ops::{Op, Records, Repeat, Scope, View, on};
 use crate::record::{Record, StoredRecord};
@@ -67,6 +69,85 @@ impl Op for Facets {
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.records()?.count_values(&self.fields, self.filter.as_deref(), self.limit)
     }
+}
+
+/// Pairs of records whose vectors are nearly the same, page by page of the records. Nothing is done with them.
+#[derive(Serialize, Deserialize)]
+pub struct Duplicates {
+    /// The cosine from which on two records are a pair.
+    pub threshold: f64,
+    /// Nearest records that are compared with each.
+    pub neighbors: usize,
+    /// Records of one page, 1 to 1,000.
+    pub limit: usize,
+    /// Only records that pass this condition, on both sides.
+    pub filter: Option<String>,
+    /// Continue after the page that gave this cursor.
+    pub cursor: Option<String>,
+}
+
+/// Two records, the one with the lower id first, and the cosine of their vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DuplicatePair {
+    /// The lower id.
+    pub first: String,
+    /// The other one.
+    pub second: String,
+    /// From the threshold to 1.
+    pub similarity: f64,
+}
+
+/// Pairs by their ids. A pair may come on two pages, once for each of its records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DuplicatePage {
+    /// Each pair once.
+    pub pairs: Vec<DuplicatePair>,
+    /// Where to go on; `None` at the end.
+    pub cursor: Option<String>,
+}
+
+impl Op for Duplicates {
+    type On = on::Records;
+    type Answer = DuplicatePage;
+    const NAME: &'static str = "records.duplicates";
+
+    fn run(self, view: &View<'_>) -> Result<DuplicatePage> {
+        let parsed = self.filter.as_deref().map(nuthatch_filter::parse).transpose()?;
+        let scan = Scan { cursor: self.cursor, limit: self.limit, filter: parsed.clone(), vectors: true };
+        let page = scan.run(view)?;
+        let mut pairs: Vec<DuplicatePair> = Vec::new();
+        for record in &page.records {
+            let Some(vector) = &record.vector else { continue };
+            let search = Search {
+                mode: Some(Mode::Vector),
+                filter: parsed.clone(),
+                limit: self.neighbors,
+                include: Include { text: false, payload: false, vector: false },
+                ..Search::like(&record.id)
+            };
+            let near: Vec<String> = search.run(view)?.hits.into_iter().map(|hit| hit.id).collect();
+            for other in (Get { ids: near, vectors: true }).run(view)?.into_iter().flatten() {
+                let similarity = other.vector.as_deref().map_or(0.0, |other| cosine(vector, other));
+                if similarity >= self.threshold && other.id != record.id {
+                    let (first, second) = match record.id < other.id {
+                        true => (record.id.clone(), other.id),
+                        false => (other.id, record.id.clone()),
+                    };
+                    pairs.push(DuplicatePair { first, second, similarity });
+                }
+            }
+        }
+        pairs.sort_by(|one, other| (&one.first, &one.second).cmp(&(&other.first, &other.second)));
+        pairs.dedup_by(|next, kept| (&next.first, &next.second) == (&kept.first, &kept.second));
+        Ok(DuplicatePage { pairs, cursor: page.cursor })
+    }
+}
+
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let dot =
+        |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    let lengths = (dot(one, one) * dot(other, other)).sqrt();
+    if lengths > 0.0 { (dot(one, other) / lengths).min(1.0) } else { 0.0 }
 }
 
 impl Op for Scan {

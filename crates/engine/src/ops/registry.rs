@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use crate::call::Outcome;
 use crate::database::Database;
 use crate::ops::{
-    Op, Repeat, Scope, View, caches, collections, files, graph, keys, keyspaces, maintenance, read_point, records,
-    search, tenants, trees,
+    Op, Repeat, Scope, View, caches, collections, facts, files, graph, keys, keyspaces, maintenance, read_point,
+    records, search, tenants, trees,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -29,6 +29,7 @@ static ALL: &[Entry] = &[
     entry::<records::Get>(),
     entry::<records::Count>(),
     entry::<records::Facets>(),
+    entry::<records::Duplicates>(),
     entry::<crate::Scan>(),
     entry::<crate::Search>(),
     entry::<search::SearchMany>(),
@@ -75,6 +76,9 @@ static ALL: &[Entry] = &[
     entry::<crate::ListNodes>(),
     entry::<crate::Traverse>(),
     entry::<graph::Counts>(),
+    entry::<graph::Paths>(),
+    entry::<graph::Ranks>(),
+    entry::<graph::Groups>(),
     entry::<graph::PutNodes>(),
     entry::<graph::PutEdges>(),
     entry::<graph::DeleteNodes>(),
@@ -119,6 +123,28 @@ static ALL: &[Entry] = &[
     entry::<crate::cache::ListAnswers>(),
     entry::<crate::cache::ImportAnswers>(),
     entry::<crate::cache::Reembed>(),
+    // Of facts.
+    entry::<crate::facts::AskFacts>(),
+    entry::<facts::Why>(),
+    entry::<crate::facts::ListEntities>(),
+    entry::<facts::Predicates>(),
+    entry::<facts::Stats>(),
+    entry::<facts::Trace>(),
+    entry::<facts::Failures>(),
+    entry::<facts::Paths>(),
+    entry::<facts::Ranks>(),
+    entry::<facts::Groups>(),
+    entry::<facts::Record>(),
+    entry::<facts::Retract>(),
+    entry::<facts::End>(),
+    entry::<facts::Declare>(),
+    entry::<facts::Alias>(),
+    entry::<facts::RemoveAlias>(),
+    entry::<crate::facts::Work>(),
+    entry::<crate::facts::Learn>(),
+    entry::<crate::facts::ExtractBuiltIn>(),
+    entry::<facts::Settle>(),
+    entry::<facts::Erase>(),
     // Of everything.
     entry::<collections::Open>(),
     entry::<collections::Make>(),
@@ -220,6 +246,9 @@ mod tests {
             "records.get" => encoded(&records::Get { ids: vec![id()], vectors: true }),
             "records.count" => encoded(&records::Count(Some("n = 1".into()))),
             "records.facets" => encoded(&records::Facets { fields: vec!["n".into()], filter: None, limit: 10 }),
+            "records.duplicates" => {
+                encoded(&records::Duplicates { threshold: 0.9, neighbors: 5, limit: 10, filter: None, cursor: None })
+            }
             "records.scan" => encoded(&scan),
             "records.search" => encoded(&Search::text("words")),
             "records.search_many" => encoded(&search::SearchMany(vec![Search::text("words")])),
@@ -245,6 +274,21 @@ mod tests {
             "nodes.list" => encoded(&ListNodes::default()),
             "nodes.traverse" => encoded(&Traverse::from(["a"])),
             "nodes.counts" => encoded(&graph::Counts),
+            "nodes.paths" => encoded(&graph::Paths(crate::network::FindPaths::between("a", "b"))),
+            "nodes.rank" => encoded(&graph::Ranks(crate::network::RankNodes::default())),
+            "nodes.groups" => encoded(&graph::Groups(crate::network::GroupNodes::default())),
+            "facts.list" => encoded(&crate::facts::AskFacts::default()),
+            "facts.why" => encoded(&facts::Why(1)),
+            "facts.entities" => encoded(&crate::facts::ListEntities::default()),
+            "facts.predicates" => encoded(&facts::Predicates),
+            "facts.stats" => encoded(&facts::Stats),
+            "facts.trace" => {
+                encoded(&facts::Trace(vec![crate::facts::TracedPassage { collection: "notes".into(), id: id() }]))
+            }
+            "facts.failures" => encoded(&facts::Failures { extractor: id(), limit: 10 }),
+            "facts.paths" => encoded(&facts::Paths::of(crate::network::FindPaths::between("a", "b"))),
+            "facts.rank" => encoded(&facts::Ranks::of(crate::network::RankNodes::default())),
+            "facts.groups" => encoded(&facts::Groups::of(crate::network::GroupNodes::default())),
             "trees.names" => encoded(&trees::Names),
             "trees.info" => encoded(&trees::Info(id())),
             "trees.list" => encoded(&ListFiles::of(TreeAt::now("a"))),
@@ -296,7 +340,12 @@ mod tests {
         let cached = db.keyspace("answers", Kind::Cache, false).unwrap();
         let answer = crate::cache::StoreAnswer { prompt: "a".into(), response: "1".into(), ..Default::default() };
         Op::run(answer, &View::Keys(Keys::Live(&cached))).unwrap();
+        let stated = db.keyspace("known", Kind::Facts, false).unwrap();
+        let mut fact = crate::facts::NewFact::new("a", "knows", crate::facts::Object::Entity("b".into()));
+        fact.sources.push(crate::facts::PassageRef { collection: "notes".into(), id: "a".into(), start: 0, end: 0 });
+        Op::run(facts::Record(vec![fact]), &View::Keys(Keys::Live(&stated))).unwrap();
         let snapshot = db.snapshot().unwrap();
+        let stated_then = snapshot.keyspace("known", Kind::Facts).unwrap();
         let cached_then = snapshot.keyspace("answers", Kind::Cache).unwrap();
         let trees_then = snapshot.keyspace(crate::tree::TREES, Kind::Trees).unwrap();
         let then = snapshot.collection("notes").unwrap();
@@ -309,6 +358,7 @@ mod tests {
                 "nodes" => (View::Keys(Keys::Live(&nodes)), View::Keys(Keys::At(&nodes_then))),
                 "trees" => (View::Keys(Keys::Live(&trees)), View::Keys(Keys::At(&trees_then))),
                 "caches" => (View::Keys(Keys::Live(&cached)), View::Keys(Keys::At(&cached_then))),
+                "facts" => (View::Keys(Keys::Live(&stated)), View::Keys(Keys::At(&stated_then))),
                 _ => continue, // of everything: a snapshot gives its collections, keyspaces and graphs by name
             };
             let body = sample(entry.name).unwrap_or_else(|| panic!("{} has no sample", entry.name));

@@ -88,7 +88,7 @@ impl MemoryPool {
 }
 
 /// Room for one answer or batch, until it is dropped.
-pub(crate) struct Reservation<'s> {
+pub struct Reservation<'s> {
     shared: &'s Runtime,
     share: &'s MemoryPool,
     /// What calls it off.

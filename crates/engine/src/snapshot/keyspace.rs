@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::Result;
 use crate::call::{Call, Watched};
 use crate::kv::{Entry, KeyPage, KeyScan, Rows, Space};
+use crate::runtime::Reservation;
 use crate::snapshot::View;
 
 /// A keyspace of a [`crate::Snapshot`]. What had not expired then is there for as long as the snapshot.
@@ -61,6 +62,24 @@ impl Rows for SnapshotKeyspace {
             Some(space) => space.row_of(&Watched::new(&held.store, self.call.waits()), collection, id),
             None => Ok(None),
         })
+    }
+
+    fn record_bytes(&self, collection: u32, row: u64) -> Result<Option<Vec<u8>>> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.record_bytes(&Watched::new(&held.store, self.call.waits()), collection, row),
+            None => Ok(None),
+        })
+    }
+
+    fn collection_number(&self, name: &str) -> Result<Option<u32>> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.collection_number(&Watched::new(&held.store, self.call.waits()), name),
+            None => Ok(None),
+        })
+    }
+
+    fn room(&self) -> Option<Reservation<'_>> {
+        self.space.as_ref().map(|space| space.shared.reservation_at_once())
     }
 
     fn blobs(&self, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {

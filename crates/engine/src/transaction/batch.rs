@@ -93,7 +93,9 @@ impl WriteBatch {
         match kind {
             Kind::Plain => drop(self.kv(keyspace, ops)),
             Kind::Graph => self.graphs.entry(keyspace.into()).or_default().extend(ops),
-            Kind::Trees | Kind::Cache => debug_assert!(ops.is_empty(), "these write batches of their own"),
+            Kind::Trees | Kind::Cache | Kind::Facts => {
+                debug_assert!(ops.is_empty(), "these write batches of their own")
+            }
         }
     }
 
@@ -107,7 +109,7 @@ impl WriteBatch {
         match kind {
             Kind::Plain => self.keys.get(keyspace),
             Kind::Graph => self.graphs.get(keyspace).map(|changes| &changes.rows),
-            Kind::Trees | Kind::Cache => None,
+            Kind::Trees | Kind::Cache | Kind::Facts => None,
         }
     }
 

@@ -109,7 +109,7 @@ impl Database {
         }
         for Listed { name, shard, kind } in spaces {
             let space = registry.space(tenant, &name, kind, false)?;
-            if matches!(kind, Kind::Trees | Kind::Cache) {
+            if matches!(kind, Kind::Trees | Kind::Cache | Kind::Facts) {
                 continue; // files are restored, not exported; answers can be made again
             }
             if kind == Kind::Graph {

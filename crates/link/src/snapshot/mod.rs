@@ -21,6 +21,7 @@ use nuthatch_engine::transaction::{Reads, WriteBatch};
 use nuthatch_engine::tree::TREES;
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
 
+use crate::facts::Statements;
 use crate::graph::Nodes;
 use crate::keyspace::Keys;
 use crate::records::{self, Records};
@@ -117,6 +118,14 @@ impl Snapshot {
     /// `Closed` or `Conflict` as [`collection`](Self::collection).
     pub fn graph(&self, name: &str) -> Result<Nodes<'static>> {
         Ok(Nodes { from: rows::From::Then(self.keyspace(name, Kind::Graph)?) })
+    }
+
+    /// The facts of that name; none when there were none.
+    ///
+    /// # Errors
+    /// `Closed` or `Conflict` as [`collection`](Self::collection).
+    pub fn facts(&self, name: &str) -> Result<Statements<'static>> {
+        Ok(Statements { from: rows::From::Then(self.keyspace(name, Kind::Facts)?) })
     }
 
     /// The tree of that name, as it was; calls say `NotFound` when there was none.

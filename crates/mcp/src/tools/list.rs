@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nuthatch_dialect::facts;
 use nuthatch_dialect::operations::{self, Operation, RECORDS};
 use nuthatch_link::{
     Collection, CollectionInfo, Database, Error, FileInfo, Files, Result as EngineResult, Scan, format_datetime,
@@ -26,6 +27,8 @@ pub const NAME: &str = "list";
 const EMPTY: &str = "the memory is empty";
 /// Records that are read at a time.
 const RECORDS_AT_ONCE: usize = 50;
+/// Facts that are listed unless more are asked for.
+const FACTS_AT_ONCE: usize = 20;
 /// Of a record's text only so much is shown.
 const TEXT_BYTES_MAX: usize = 200;
 
@@ -39,6 +42,8 @@ pub struct Listing {
     /// Of a collection: files (the default), or records with the beginnings of their texts. Of a tree: files (the default),
     /// versions of a path, snapshots, or changes.
     what: Option<What>,
+    /// Instead of a collection: facts. `ask` is list (the default), why, entities, predicates, trace, paths, rank or groups.
+    facts: Option<String>,
     /// Only the file, or files below the folder, of this path.
     path: Option<String>,
     /// Instead of listing: ask this about the records of the collection, which is answered exactly.
@@ -76,6 +81,9 @@ pub struct ListAnswer {
     collections: Vec<Listed>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     trees: Vec<ListedTree>,
+    /// Names of facts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facts: Vec<String>,
     /// Of a tree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     entries: Vec<TreeLine>,
@@ -124,6 +132,10 @@ struct File {
     changed: Option<String>,
 }
 
+/// What the questions about facts take.
+const OF_FACTS: &str = "Of facts: list takes subject, predicate, object, value, valid_at, known_at, history; why takes number; \
+    entities prefix or like; trace collection and ids; paths from and to; rank seeds.";
+
 pub fn tool() -> Tool {
     let mut tool = super::tool::<Listing, ListAnswer>(
         NAME,
@@ -140,12 +152,14 @@ pub fn tool() -> Tool {
 fn with_operations(schema: &JsonObject) -> Arc<JsonObject> {
     let mut schema = schema.clone();
     if let Some(properties) = schema.get_mut("properties") {
-        properties["ask"]["enum"] = RECORDS.iter().map(|operation| json!(operation.name)).collect();
+        let of_records = RECORDS.iter().map(|operation| operation.name);
+        properties["ask"]["enum"] = of_records.chain(facts::FACTS_READS).map(|name| json!(name)).collect();
         let one = |operation: &Operation| {
             let fields: Vec<String> = operation.fields().into_iter().map(|field| field.name).collect();
             format!("{}: {} Takes {}.", operation.name, operation.says, fields.join(", "))
         };
-        properties["question"]["description"] = json!(RECORDS.iter().map(one).collect::<Vec<_>>().join(" "));
+        let of_records = RECORDS.iter().map(one).collect::<Vec<_>>().join(" ");
+        properties["question"]["description"] = json!(format!("{of_records} {OF_FACTS}"));
     }
     Arc::new(schema)
 }
@@ -161,6 +175,9 @@ pub async fn call<A: Access>(
             if let Some(tree) = &arguments.tree {
                 return of_tree(&place::tree(database, Some(tree))?, &arguments);
             }
+            if let Some(facts) = &arguments.facts {
+                return of_facts(database, facts, &arguments);
+            }
             if arguments.as_of.is_some() || arguments.since.is_some() {
                 return Err(Error::invalid("`as_of` and `since` are about a tree; name it"));
             }
@@ -172,6 +189,10 @@ pub async fn call<A: Access>(
                 let mut answer = collections(database.collections()?, &arguments)?;
                 if arguments.cursor.is_none() {
                     add_trees(database, &mut answer)?;
+                    answer.facts = database.facts_names()?.into_iter().take(TREES_MAX).collect();
+                    if !answer.facts.is_empty() {
+                        answer.notes.retain(|note| note != EMPTY);
+                    }
                 }
                 return Ok(answer);
             };
@@ -247,6 +268,29 @@ fn add_trees(database: &Database, answer: &mut ListAnswer) -> EngineResult<()> {
         answer.notes.retain(|note| note != EMPTY);
     }
     Ok(())
+}
+
+/// An answer of facts, which are asked in the same words on every face.
+fn of_facts(database: &Database, name: &str, arguments: &Listing) -> EngineResult<ListAnswer> {
+    let others = [&arguments.collection, &arguments.condition, &arguments.path, &arguments.as_of, &arguments.since];
+    if others.iter().any(|other| other.is_some()) || arguments.what.is_some() {
+        return Err(Error::invalid(
+            "`facts` goes with `ask` and `question` alone; times are `valid_at` and `known_at` there",
+        ));
+    }
+    let facts = database.existing_facts(name)?;
+    let mut question = arguments.question.clone();
+    let call = arguments.ask.as_deref().unwrap_or("list");
+    if matches!(call, "list" | "entities") {
+        question.entry("limit").or_insert_with(|| json!(FACTS_AT_ONCE));
+    }
+    let answer = facts::read(&facts, call, Value::Object(question))?;
+    if json_bytes(&answer) > Budget::of(arguments.max_tokens)?.bytes_left() {
+        let message =
+            "the answer is too long for a model; ask for less of it, with a lower `limit` or about one subject";
+        return Err(Error::invalid(message));
+    }
+    Ok(ListAnswer { said: Some(answer.to_string()), answer: Some(answer), ..ListAnswer::default() })
 }
 
 fn of_tree(files: &Files, arguments: &Listing) -> EngineResult<ListAnswer> {
@@ -395,6 +439,11 @@ impl Answer for ListAnswer {
         let trees = self.trees.iter().map(ListedTree::shown);
         let entries = self.entries.iter().map(TreeLine::shown).collect::<Vec<_>>().join("\n");
         let entries = (!entries.is_empty()).then_some(entries);
-        shown(collections.chain(trees).chain(entries).chain(files).chain(records), self.cursor.as_deref(), &self.notes)
+        let facts = (!self.facts.is_empty()).then(|| format!("facts: {}", self.facts.join(", ")));
+        shown(
+            collections.chain(trees).chain(facts).chain(entries).chain(files).chain(records),
+            self.cursor.as_deref(),
+            &self.notes,
+        )
     }
 }

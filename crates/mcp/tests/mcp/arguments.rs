@@ -1,6 +1,6 @@
 //! Arguments: what the schemas say of them is so, and what cannot be meant is refused.
 
-use nuthatch_link::{Record, payload_from_json};
+use nuthatch_link::{NewFact, Object, Record, payload_from_json};
 use serde_json::{Value, json};
 
 use crate::host::Host;
@@ -144,4 +144,26 @@ fn facets_are_asked_alone_and_with_a_search_and_hits_are_grouped() {
     assert_eq!(none["hits"], json!([]));
     let refused = host.tool_refuses("list", json!({"collection": "notes", "ask": "facts"}));
     assert!(refused.contains("facets"), "{refused}");
+}
+
+#[test]
+fn facts_are_listed_and_asked_in_place_of_a_collection() {
+    let mut host = Host::new();
+    let facts = host.database.facts("people").unwrap();
+    let fact = |object: &str| NewFact::new("Anna", "knows", Object::Entity(object.into()));
+    facts.record(vec![fact("Ben"), fact("Carla")]).unwrap();
+    assert_eq!(host.call("list", json!({}))["facts"], json!(["people"]));
+    let found = host.call("list", json!({"facts": "people", "question": {"subject": "Anna", "object": "Ben"}}));
+    assert_eq!(found["answer"]["facts"][0]["object"], "Ben");
+    let why = host.call("list", json!({"facts": "people", "ask": "why", "question": {"number": 2}}));
+    assert_eq!(why["answer"]["fact"]["object"], "Carla");
+    let question = json!({"from": "Ben", "to": "Carla", "direction": "both"});
+    let paths = host.call("list", json!({"facts": "people", "ask": "paths", "question": question}));
+    assert_eq!(paths["answer"]["paths"][0]["cost"], 2.0);
+    let refused = host.tool_refuses("list", json!({"facts": "people", "collection": "notes"}));
+    assert!(refused.contains("`facts`"), "{refused}");
+    let refused = host.tool_refuses("list", json!({"facts": "people", "ask": "record", "question": {"facts": []}}));
+    assert!(refused.contains("record"), "{refused}");
+    let refused = host.tool_refuses("list", json!({"facts": "nobody"}));
+    assert!(refused.contains("people"), "{refused}");
 }

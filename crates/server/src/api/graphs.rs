@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use nuthatch_dialect::networks::{
+    self, GroupsAnswer, GroupsQuestion, PathsAnswer, PathsQuestion, RankAnswer, RankQuestion,
+};
 use nuthatch_link::{EdgeDirection, Error, ListNodes, Neighbors, Result as EngineResult, Traverse, What};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::Scope;
+use crate::admission::BodyReservation;
 use crate::api::batches::Graph as GraphWrites;
 use crate::api::durable::Durably;
 use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
@@ -35,6 +40,9 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(delete_edges))
         .routes(routes!(neighbors))
         .routes(routes!(traverse))
+        .routes(routes!(paths))
+        .routes(routes!(rank))
+        .routes(routes!(groups))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -475,4 +483,54 @@ async fn traverse(
         caller.run(move |database| read_point.read_graph(database, &name, with, |graph| graph.traverse(&ask))).await?;
     let visited = |it: nuthatch_link::Visited| Visited { id: it.id, depth: it.depth, via: it.via.map(Into::into) };
     Ok(reply::json(&Traversal { nodes: found.nodes.into_iter().map(visited).collect(), truncated: found.truncated }))
+}
+
+async fn network(
+    ReadingAt { caller, read_point }: ReadingAt,
+    name: String,
+    call: &'static str,
+    question: Value,
+    held: BodyReservation,
+) -> Result<Response, Problem> {
+    let answer = caller.run(move |database| {
+        let _held = held;
+        networks::ask(&read_point.graph(database, &name)?, call, question)
+    });
+    Ok(reply::json(&answer.await?))
+}
+
+/// Finds the cheapest paths between two nodes. No path meets a node twice.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/paths", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = PathsQuestion,
+    responses((status = 200, description = "Paths, the cheapest first", body = PathsAnswer)))]
+async fn paths(
+    at: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    network(at, name, "paths", value, held).await
+}
+
+/// Ranks nodes by PageRank, personalised when there are seeds. Up to a million edges.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/rank", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = RankQuestion,
+    responses((status = 200, description = "Nodes, the highest rank first", body = RankAnswer)))]
+async fn rank(
+    at: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    network(at, name, "rank", value, held).await
+}
+
+/// Finds nodes that belong together: components or communities. Up to a million edges.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/groups", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = GroupsQuestion,
+    responses((status = 200, description = "Groups, the largest first", body = GroupsAnswer)))]
+async fn groups(
+    at: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Value>,
+) -> Result<Response, Problem> {
+    network(at, name, "groups", value, held).await
 }

@@ -10,6 +10,7 @@ mod callers;
 pub mod collections;
 mod conditions;
 pub mod durable;
+mod facts;
 mod files;
 mod graphs;
 mod ingest;
@@ -66,6 +67,7 @@ pub fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tree_code::routes())
         .merge(tree_search::routes())
         .merge(caches::routes())
+        .merge(facts::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())
         .merge(transactions::routes())

@@ -18,7 +18,7 @@ const OCTETS: &str = "application/octet-stream";
     info(
         title = "Nuthatch",
         description = "Stores records with texts, vectors and payloads and searches them together; stores keys and values, \
-            graphs, answers, files as passages, and files as they are. Errors are problem documents (RFC 9457) with a kind and a remedy. \
+            graphs, facts, answers, files as passages, and files as they are. Errors are problem documents (RFC 9457) with a kind and a remedy. \
             With a key of the default tenant and the scope `admin`, the header `x-nuthatch-tenant` \
             (percent-encoded) chooses the tenant of a request.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
@@ -32,6 +32,7 @@ const OCTETS: &str = "application/octet-stream";
         (name = "graphs", description = "Typed nodes and edges"),
         (name = "trees", description = "Files as they are, with versions and named snapshots"),
         (name = "caches", description = "Answers to prompts, found again by prompt, form or meaning"),
+        (name = "facts", description = "What is said of whom, when it is true, when that was known, and where it says so"),
         (name = "batches", description = "Atomic writes"),
         (name = "snapshots", description = "Consistent reads of several things, and writes that depend on them"),
         (name = "administration", description = "Statistics, checks, reclaiming, backups: for keys with the scope `admin`"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nuthatch_link::{
-    Database, Error, Files, Keys, LivingValue, Nodes, Records, Result as EngineResult, Snapshot, StoredRecord,
-    Transaction,
+    Database, Error, Files, Keys, LivingValue, Nodes, Records, Result as EngineResult, Snapshot, Statements,
+    StoredRecord, Transaction,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -86,6 +86,17 @@ impl ReadPoint {
         match self {
             Self::Now => Ok((*database.existing_graph(graph)?).clone()),
             Self::Then(snapshot) => snapshot.waiting(database.waits()).graph(graph),
+        }
+    }
+
+    /// Of a snapshot, none where there were none.
+    ///
+    /// # Errors
+    /// `NotFound` without such facts; `Conflict` when the snapshot has ended.
+    pub fn facts(&self, database: &Database, facts: &str) -> EngineResult<Statements<'static>> {
+        match self {
+            Self::Now => Ok((*database.existing_facts(facts)?).clone()),
+            Self::Then(snapshot) => snapshot.waiting(database.waits()).facts(facts),
         }
     }
 

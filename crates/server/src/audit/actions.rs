@@ -12,6 +12,8 @@ const ACTIONS: &[(&str, &str, &str)] = &[
     ("DELETE", "/v1/keyspaces/{keyspace}", "keyspace.drop"),
     ("DELETE", "/v1/graphs/{graph}", "graph.drop"),
     ("DELETE", "/v1/caches/{cache}", "cache.drop"),
+    ("DELETE", "/v1/facts/{facts}", "facts.drop"),
+    ("POST", "/v1/facts/{facts}/erase", "facts.erase"),
     ("POST", "/v1/reclaim", "reclaim"),
     ("POST", "/v1/backups", "backup.create"),
     ("GET", "/v1/audit", "audit.read"),

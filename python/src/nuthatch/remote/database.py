@@ -14,6 +14,7 @@ from .cache import Cache
 from .caller import Caller, address
 from .collection import Collection
 from .durability import checked
+from .facts import Facts
 from .graph import Graph
 from .keyspace import Keyspace
 from .problems import not_over_http
@@ -129,6 +130,22 @@ class Database(OverHttp):
 
     def drop_cache(self, name: str) -> bool:
         return self._drop("cache", address("caches", name))
+
+    def facts(self, name: str, create: bool, durability: str | None) -> Facts:
+        if durability is not None:
+            not_over_http("the durability of facts", "leave it out: the server's facts are durable when a call returns")
+        if create:
+            self._caller.ask("PUT", address("facts", name))
+        else:
+            self._caller.read("POST", address("facts", name, "stats"), {})
+        return Facts(self._caller, name)
+
+    def facts_names(self) -> list[str]:
+        names: list[str] = self._caller.read("GET", "/v1/facts")["facts"]
+        return names
+
+    def drop_facts(self, name: str) -> bool:
+        return self._drop("facts", address("facts", name))
 
     def graph(self, name: str, create: bool, durability: str | None) -> Graph:
         durable = checked(durability)

@@ -47,6 +47,9 @@ class GraphReads(Named):
         ]
         return visited, found["truncated"]
 
+    def ask(self, call: str, question: str) -> str:
+        return self._caller.ask("POST", self._place(call), question.encode(), is_read=True).body.decode()
+
     def counts(self) -> tuple[int, int, bool]:
         found = self._caller.read("GET", self._place("counts"))
         return found["nodes"], found["edges"], found["exact"]

@@ -84,6 +84,13 @@ class CallerThen(Caller):
             self.read("POST", address("graphs", name, "nodes", "get"), {"ids": []})
             self._known.add(("graph", name))
 
+    def check_facts(self, name: str) -> None:
+        """The same of facts."""
+        self.moment.check_open()
+        if ("facts", name) not in self._known:
+            self.read("POST", address("facts", name, "stats"), {})
+            self._known.add(("facts", name))
+
     def check_collection(self, name: str) -> None:
         """The same of a collection. Raises NotFoundError when there was none."""
         self.moment.check_open()

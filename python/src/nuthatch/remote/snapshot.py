@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _core
 from ..cores import OverHttp
 from .caller import Caller
+from .facts import Facts
 from .graph import GraphReads
 from .moment import CallerThen, Moment
 from .reads import KeyReads, RecordReads
@@ -27,6 +28,10 @@ class Snapshot(OverHttp):
     def kv(self, name: str) -> SnapshotKeyspace:
         self._caller.check_keyspace(name)
         return SnapshotKeyspace(self._caller, name)
+
+    def facts(self, name: str) -> Facts:
+        self._caller.check_facts(name)
+        return Facts(self._caller, name)
 
     def graph(self, name: str) -> GraphReads:
         self._caller.check_graph(name)

@@ -1,0 +1,59 @@
+//! Stored rows of facts, besides the facts themselves.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::facts::extract::Extracted;
+use crate::facts::key::Hash;
+use crate::kv::row;
+
+/// The layout of the rows.
+const LAYOUT: u8 = 1;
+
+/// What is known of facts as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// The number of the next fact.
+    pub next: u64,
+    /// Facts that are kept.
+    pub facts: u64,
+    /// Of these, facts that were invalidated.
+    pub invalidated: u64,
+}
+
+/// What is declared of a predicate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rule {
+    pub functional: bool,
+    pub facts: u64,
+}
+
+/// What an extractor found in a passage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Memo {
+    /// `Err`: why it failed.
+    pub outcome: std::result::Result<Vec<Extracted>, String>,
+    pub at_ms: u64,
+    /// Calls so far.
+    pub calls: u32,
+    /// A record that had the passage.
+    pub id: String,
+    pub collection: u32,
+}
+
+/// What an extractor saw of a record last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    pub id: String,
+    pub row: u64,
+    pub hash: Hash,
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    row::encode(value, LAYOUT, "facts")
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    row::decode(bytes, LAYOUT, "facts")
+}
