@@ -100,11 +100,11 @@ pub use nuthatch_engine::{
     NamedVectors, Neighbor, NeighborPage, Neighbors, Node, NodeOrEdge, NodePage, NodesDeleted, Options,
     PROPERTIES_BYTES_MAX, Page, PassageOptions, Passing, PassingVector, Payload, Pending, PendingWrite, ProcessMemory,
     Progress, Receipt, Record, RecordChange, RemovedFile, RepairOutcome, RestoreOptions, RestoreReport, Result, Scan,
-    Search, Skipped, Stats, StoredRecord, Subject, TEXT_BYTES_MAX, TYPE_BYTES_MAX, TenantInfo, TenantLimits,
-    TenantUsage, TextQuery, TransferProgress, Traversal, Traverse, Upserted, VALUE_BYTES_MAX, Value, VectorFieldInfo,
-    VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What, WriteBatch, WrittenFile, citation, datetimes_of,
-    embed, format_datetime, parse_datetime, payload_from_json, payload_to_json, payload_with_datetimes, text_snippet,
-    walk,
+    Search, Skipped, Stats, StoreLayer, StoredRecord, Subject, TEXT_BYTES_MAX, TYPE_BYTES_MAX, TenantInfo,
+    TenantLimits, TenantUsage, TextQuery, TransferProgress, Traversal, Traverse, Upserted, VALUE_BYTES_MAX, Value,
+    VectorFieldInfo, VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What, WriteBatch, WrittenFile,
+    citation, datetimes_of, embed, format_datetime, parse_datetime, payload_from_json, payload_to_json,
+    payload_with_datetimes, text_snippet, walk,
 };
 pub use nuthatch_engine::{
     AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCounts, CacheEntries, CacheExplained,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_link::{Database, Error, ErrorKind, Options, Result};
+use nuthatch_link::{Database, Error, ErrorKind, Options, Result, StoreLayer};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use crate::checks;
 use crate::config::Config;
 use crate::faces::Faces;
 use crate::listener::Tls;
-use crate::shared::Shared;
+use crate::shared::{Hold, Shared};
 use crate::signals::{self, Stopping};
 use crate::telemetry::start_logging;
 
@@ -28,6 +28,7 @@ pub struct Server {
     redis: Option<std::net::TcpListener>,
     tls: Option<Arc<Tls>>,
     shared: Arc<Shared>,
+    store_layer: Option<StoreLayer>,
 }
 
 /// Runs a server in this process until SIGTERM or SIGINT. A second signal ends the process at once, which loses nothing that was
@@ -60,7 +61,11 @@ pub fn check(config: &Config) -> Result<()> {
     checks::check(config).map(drop)
 }
 
-fn runtime(config: &Config) -> Result<Runtime> {
+/// The threads of a server with this configuration.
+///
+/// # Errors
+/// `Internal` when the system gives none.
+pub fn runtime(config: &Config) -> Result<Runtime> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     Builder::new_multi_thread()
         // They only move bytes; the engine works on the others.
@@ -92,7 +97,15 @@ impl Server {
         let listener = TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?;
         let redis = config.redis.map(|address| std::net::TcpListener::bind(address).map_err(taken(address, "--redis")));
         let redis = redis.transpose()?;
-        Ok(Self { listener, redis, tls, shared: Shared::new(config, &folder, ring) })
+        Ok(Self { listener, redis, tls, shared: Shared::new(config, &folder, ring), store_layer: None })
+    }
+
+    /// Answers for a folder that is one node's copy of data that others may take over: every batch goes through `layer`, and every
+    /// answer of HTTP waits for `hold`.
+    #[must_use]
+    pub fn of_a_copy(self, layer: StoreLayer, hold: Hold) -> Self {
+        self.shared.hold_answers(hold);
+        Self { store_layer: Some(layer), ..self }
     }
 
     /// Where it listens: tells the port where the configuration left it to the system.
@@ -127,7 +140,7 @@ impl Server {
         info!(%address, "listening at {scheme}://{address}");
         let mut faces = Faces::new(shared.config.shutdown_timeout).await;
         faces.start_http(self.listener, self.tls.clone(), shared.clone());
-        let opened = open(&shared.config).await;
+        let opened = open(&shared.config, self.store_layer).await;
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
@@ -188,8 +201,9 @@ fn no_address(error: std::io::Error) -> Error {
     Error::internal(format!("a listener's address: {error}"))
 }
 
-async fn open(config: &Config) -> Result<Database> {
-    let (folder, options) = (checks::data_dir(config)?.to_path_buf(), config.engine_options());
+async fn open(config: &Config, store_layer: Option<StoreLayer>) -> Result<Database> {
+    let folder = checks::data_dir(config)?.to_path_buf();
+    let options = Options { store_layer, ..config.engine_options() };
     blocking(move || open_folder(&folder, options)).await
 }
 
