@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nuthatch_store::{
     Batch, Checkpoint, Damage, Direction, Estimate, Extent, LogHole, OwnedSnapshot, Position, Reader, Result, Store,
@@ -29,8 +29,6 @@ pub struct LoggedStore {
     order: Mutex<()>,
     /// Of the batches written here.
     logged_bytes: AtomicU64,
-    /// A write to the copy failed, and whether it was done is unknown.
-    stopped: AtomicBool,
     /// One checkpoint at a time, in a folder of its own.
     capturing: Mutex<PathBuf>,
 }
@@ -40,15 +38,7 @@ impl LoggedStore {
     /// checkpoint; what is in it goes.
     pub fn new(inner: Arc<dyn Store>, owner: Arc<Owner>, log: Arc<ObjectLog>, capture: &Path) -> Self {
         let capturing = Mutex::new(capture.to_path_buf());
-        Self {
-            inner,
-            owner,
-            log,
-            order: Mutex::default(),
-            logged_bytes: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-            capturing,
-        }
+        Self { inner, owner, log, order: Mutex::default(), logged_bytes: AtomicU64::new(0), capturing }
     }
 
     /// Stores a checkpoint of everything that is committed, keeps the newest `keep`, and trims the log. Writers wait until what they
@@ -87,6 +77,7 @@ impl LoggedStore {
             Lost::Damaged(what) => {
                 StoreError::Corrupt { path: PathBuf::from(self.log.bucket().address()), what: what.clone() }
             }
+            Lost::CopyFailed(what) => StoreError::Stopped(what.clone()),
             lost => StoreError::Fenced { epoch: epoch_of(lost).max(self.owner.epoch()) },
         }
     }
@@ -110,19 +101,13 @@ impl Store for LoggedStore {
         }
         let bytes: Arc<[u8]> = encode_batch(&batch).into();
         let _order = self.order.lock();
-        if self.stopped.load(Ordering::SeqCst) {
-            return Err(StoreError::Stopped("an earlier write to this node's copy failed".into()));
-        }
-        if let Some(lost) = self.owner.lost_now() {
-            return Err(self.fenced(&lost));
-        }
-        match self.inner.write(batch) {
-            Ok(_) => {}
-            Err(error @ StoreError::Full { .. }) => return Err(error), // not done
-            Err(error) => {
-                self.stopped.store(true, Ordering::SeqCst);
-                return Err(error);
+        self.owner.begin().map_err(|lost| self.fenced(&lost))?;
+        if let Err(error) = self.inner.write(batch) {
+            match error {
+                StoreError::Full { .. } => self.owner.abandon(), // not done
+                _ => self.owner.give_up(error.to_string()),
             }
+            return Err(error);
         }
         self.logged_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         self.owner.write(bytes).map(Position).map_err(|lost| self.fenced(&lost))

@@ -27,6 +27,8 @@ pub enum Lost {
     Ended(End),
     /// The log is damaged; the message names the object.
     Damaged(String),
+    /// A write to this node's copy failed, and whether it was done is unknown.
+    CopyFailed(String),
 }
 
 impl std::fmt::Display for Lost {
@@ -37,6 +39,7 @@ impl std::fmt::Display for Lost {
             Self::Ended(End::Behind) => out.write_str("this node's copy is older than the newest checkpoint"),
             Self::Ended(End::Disordered(slot)) => write!(out, "slot {slot} of the log contradicts those before it"),
             Self::Damaged(what) => out.write_str(what),
+            Self::CopyFailed(what) => write!(out, "a write to this node's copy failed: {what}"),
         }
     }
 }
@@ -62,6 +65,9 @@ struct State {
     /// What waits for the log: where it ends, and its bytes.
     backlog: VecDeque<(Place, usize)>,
     backlog_bytes: usize,
+    /// Writes to the copy that have begun, and those of them that are queued or failed: what lies between may be seen already.
+    begun: u64,
+    ended: u64,
 }
 
 impl Owner {
@@ -70,7 +76,7 @@ impl Owner {
     /// # Errors
     /// `Invalid` when the system gives no thread.
     pub fn start(log: Arc<dyn Log>, group: Group, told: impl Fn(&ClusterError) + Send + 'static) -> Result<Self> {
-        let state = State { group, lost: None, backlog: VecDeque::new(), backlog_bytes: 0 };
+        let state = State { group, lost: None, backlog: VecDeque::new(), backlog_bytes: 0, begun: 0, ended: 0 };
         let shared =
             Arc::new(Shared { log, state: Mutex::new(state), changed: Condvar::new(), moved: watch::Sender::new(0) });
         let worker = shared.clone();
@@ -79,24 +85,57 @@ impl Owner {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a batch that the copy has, for the log. Waits while too much waits already.
+    /// Before a batch is written to the copy, where it may be seen at once. Waits while too much waits for the log.
+    /// [`write`](Self::write) or [`abandon`](Self::abandon) follows.
+    ///
+    /// # Errors
+    /// Why this node no longer owns the group.
+    pub fn begin(&self) -> std::result::Result<(), Lost> {
+        let mut state = self.shared.state.lock();
+        while state.lost.is_none() && state.backlog_bytes > BACKLOG_BYTES_MAX {
+            self.shared.changed.wait(&mut state);
+        }
+        match &state.lost {
+            Some(lost) => Err(lost.clone()),
+            None => {
+                state.begun += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// The batch may be in the copy and will not be in the log: nobody may see the copy any more.
+    pub fn give_up(&self, what: String) {
+        let mut state = self.shared.state.lock();
+        state.ended += 1;
+        state.lost.get_or_insert(Lost::CopyFailed(what));
+        drop(state);
+        self.shared.tell();
+    }
+
+    /// The batch is not in the copy.
+    pub fn abandon(&self) {
+        self.shared.state.lock().ended += 1;
+        self.shared.tell();
+    }
+
+    /// Queues a batch that the copy has, for the log.
     ///
     /// # Errors
     /// Why this node no longer owns the group.
     pub fn write(&self, batch: Arc<[u8]>) -> std::result::Result<Place, Lost> {
         let mut state = self.shared.state.lock();
-        while state.lost.is_none() && state.backlog_bytes > BACKLOG_BYTES_MAX {
-            self.shared.changed.wait(&mut state);
-        }
         let bytes = batch.len();
-        let Some(place) = state.group.write(batch) else {
-            return Err(state.lost.clone().unwrap_or(Lost::Ended(End::Released)));
-        };
-        state.backlog.push_back((place, bytes));
-        state.backlog_bytes += bytes;
+        let queued = state.group.write(batch);
+        state.ended += 1;
+        if let Some(place) = queued {
+            state.backlog.push_back((place, bytes));
+            state.backlog_bytes += bytes;
+        }
+        let lost = state.lost.clone();
         drop(state);
-        self.shared.changed.notify_all();
-        Ok(place)
+        self.shared.tell();
+        queued.ok_or_else(|| lost.unwrap_or(Lost::Ended(End::Released)))
     }
 
     /// Waits until everything up to a place is committed.
@@ -122,14 +161,22 @@ impl Owner {
     /// Why it never may.
     pub async fn leave(&self) -> std::result::Result<(), Lost> {
         let mut moved = self.shared.moved.subscribe();
-        let seen = self.written();
+        let begun = self.shared.state.lock().begun;
+        let mut seen = None;
         loop {
             moved.borrow_and_update();
             {
                 let state = self.shared.state.lock();
+                if let Some(lost) = &state.lost {
+                    return Err(lost.clone());
+                }
+                if seen.is_none() && state.ended >= begun {
+                    seen = Some(written(&state.group));
+                }
+                let seen = seen.unwrap_or(Place::MAX);
                 match state.group.answer(seen, boot_clock()) {
                     Leave::Yes => return Ok(()),
-                    Leave::Never => return Err(state.lost.clone().unwrap_or(Lost::Ended(End::Released))),
+                    Leave::Never => return Err(Lost::Ended(End::Released)),
                     Leave::NotYet => {}
                 }
             }
@@ -160,8 +207,7 @@ impl Owner {
 
     /// Batches written so far.
     pub fn written(&self) -> Place {
-        let state = self.shared.state.lock();
-        state.group.written().unwrap_or(state.group.known().place)
+        written(&self.shared.state.lock().group)
     }
 
     /// What is committed.
@@ -189,6 +235,10 @@ impl Owner {
             _ => None,
         }
     }
+}
+
+fn written(group: &Group) -> Place {
+    group.written().unwrap_or(group.known().place)
 }
 
 impl Shared {

@@ -15,7 +15,7 @@ use nuthatch_cluster::{
 use nuthatch_link::{Error, ErrorKind, StoreLayer};
 use nuthatch_server::config::Layers;
 use nuthatch_server::{Config, Hold, Server, listen_to_signals, start_logging};
-use nuthatch_store::{RocksStore, StoreOptions};
+use nuthatch_store::{RocksStore, Store, StoreOptions};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -30,10 +30,14 @@ const FOLLOWING: StoreOptions = StoreOptions { cache_bytes: 8 << 20, write_buffe
 /// How often the owner looks whether a checkpoint is due.
 const LOOK: Duration = Duration::from_secs(1);
 /// What makes one due: batches that others would replay, slots (an idle owner's beats, too), or time since something was written.
-const CHECKPOINT_SLOTS: u64 = 2_000;
+const CHECKPOINT_SLOTS: u64 = 600;
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(600);
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
 const CHECKPOINTS_KEPT: usize = 2;
+/// How long an answer waits for the bucket.
+const HOLD_MAX: Duration = Duration::from_secs(30);
+/// How long a closed server may keep the store open.
+const CLOSING_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Args)]
 pub struct Serve {
@@ -61,6 +65,7 @@ impl Serve {
         if advertise.is_empty() || advertise.len() > ADDRESS_BYTES_MAX {
             return Err(Error::invalid(format!("--advertise: give 1 to {ADDRESS_BYTES_MAX} bytes")).into());
         }
+        nuthatch_server::check(&config)?;
         start_logging(&config);
         let bucket = Bucket::open(&self.store)?;
         let log = Arc::new(ObjectLog::open(&bucket)?);
@@ -184,10 +189,11 @@ impl Node {
     }
 
     fn own(&self, copy: Copy, owner: &Arc<Owner>) -> Result<(), Failure> {
-        let given: Arc<Mutex<Weak<LoggedStore>>> = Arc::default();
+        let given: Arc<Mutex<Given>> = Arc::default();
         let checkpoints = Checkpoints::start(given.clone(), owner.clone())?;
-        let served = self.serve(&copy, owner, given);
+        let served = self.serve(&copy, owner, given.clone());
         checkpoints.stop();
+        wait_until_closed(&given)?;
         if let Some(lost) = owner.lost_now() {
             warn!("this node no longer owns the data: {lost}");
             return Ok(());
@@ -204,22 +210,25 @@ impl Node {
     }
 
     /// Answers until the node is told to stop, or no longer owns the data.
-    fn serve(&self, copy: &Copy, owner: &Arc<Owner>, given: Arc<Mutex<Weak<LoggedStore>>>) -> Result<(), Failure> {
+    fn serve(&self, copy: &Copy, owner: &Arc<Owner>, given: Arc<Mutex<Given>>) -> Result<(), Failure> {
         let (log, checkpointing) = (self.log.clone(), copy.checkpointing());
         let owned = owner.clone();
         let layer = StoreLayer::new(move |inner| {
+            let below = Arc::downgrade(&inner);
             let store = Arc::new(LoggedStore::new(inner, owned.clone(), log.clone(), &checkpointing));
-            *given.lock() = Arc::downgrade(&store);
+            *given.lock() = Given { logged: Arc::downgrade(&store), below: Some(below) };
             store
         });
         let held = owner.clone();
         let hold: Hold = Arc::new(move || {
             let owner = held.clone();
             Box::pin(async move {
-                owner.leave().await.map_err(|lost| {
-                    let what = format!("{lost}; ask again: the node that owns the data answers");
-                    Error::new(ErrorKind::Unavailable, what)
-                })
+                let what = match tokio::time::timeout(HOLD_MAX, owner.leave()).await {
+                    Ok(Ok(())) => return Ok(()),
+                    Ok(Err(lost)) => format!("{lost}; ask again: the node that owns the data answers"),
+                    Err(_) => "the bucket does not answer, so nobody knows who owns the data; try again later".into(),
+                };
+                Err(Error::new(ErrorKind::Unavailable, what))
             })
         });
         self.runtime.block_on(async {
@@ -239,6 +248,26 @@ impl Node {
     }
 }
 
+/// The stores of the folder while it is open.
+#[derive(Default)]
+struct Given {
+    logged: Weak<LoggedStore>,
+    /// The folder's own, which snapshots hold, too.
+    below: Option<Weak<dyn Store>>,
+}
+
+/// Calls that the server left behind may still use the store, which must be closed before the folder is opened or marked.
+fn wait_until_closed(given: &Mutex<Given>) -> Result<(), Failure> {
+    let begun = Instant::now();
+    while given.lock().below.as_ref().is_some_and(|store| store.strong_count() > 0) {
+        if begun.elapsed() > CLOSING_MAX {
+            return Err(Error::internal("calls that do not end keep the folder open; start the node again").into());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
 /// The thread that makes checkpoints.
 struct Checkpoints {
     stop: Arc<(Mutex<bool>, Condvar)>,
@@ -246,7 +275,7 @@ struct Checkpoints {
 }
 
 impl Checkpoints {
-    fn start(store: Arc<Mutex<Weak<LoggedStore>>>, owner: Arc<Owner>) -> Result<Self, Failure> {
+    fn start(given: Arc<Mutex<Given>>, owner: Arc<Owner>) -> Result<Self, Failure> {
         let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let told = stop.clone();
         let work = move || {
@@ -261,7 +290,7 @@ impl Checkpoints {
                         return;
                     }
                 }
-                let Some(store) = store.lock().upgrade() else { continue };
+                let Some(store) = given.lock().logged.upgrade() else { continue };
                 let known = owner.known();
                 if !due.is_due(&known, store.logged_bytes()) || owner.lost_now().is_some() {
                     continue;
