@@ -14,7 +14,7 @@ pub(crate) fn ask(log: &dyn Log, call: Call) -> Result<(Answered, Option<Cluster
             Appended::Stored => Answered::Stored,
             Appended::Occupied(found) => Answered::Occupied(found),
         }),
-        Call::Newest => log.checkpoints().map(|slots| Answered::Newest(slots.last().copied().unwrap_or(0))),
+        Call::Newest => log.checkpoints().map(|marks| Answered::Newest(marks.last().copied().unwrap_or_default())),
     };
     match answered {
         Ok(answered) => Ok((answered, None)),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
 use crate::log::Log;
-use crate::{ClusterError, Epoch, Known, ObjectLog, Result, Slot};
+use crate::{ClusterError, Epoch, Known, Mark, ObjectLog, Result};
 
 /// Bytes of a piece at most.
 const PIECE_BYTES: usize = 4 << 20;
@@ -69,7 +69,7 @@ pub fn publish(log: &ObjectLog, folder: &Path, known: &Known, keep: usize) -> Re
     let bucket = log.bucket();
     let newest = log.checkpoints()?.pop();
     // Pieces of the newest alone: those of older ones may be about to go.
-    let before = newest.map(|slot| log.manifest(slot)).transpose().or_else(|error| match error {
+    let before = newest.map(|mark| log.manifest(mark)).transpose().or_else(|error| match error {
         ClusterError::Corrupt { .. } => Ok(None),
         error => Err(error),
     })?;
@@ -112,29 +112,29 @@ pub fn publish(log: &ObjectLog, folder: &Path, known: &Known, keep: usize) -> Re
 
 /// Removes what only checkpoints before the newest `keep` need. How many entries of the log went.
 fn forget_old(log: &ObjectLog, own: &Known, keep: usize) -> Result<u64> {
-    let slots = log.checkpoints()?;
-    if !slots.contains(&own.slot) {
+    let marks = log.checkpoints()?;
+    if !marks.contains(&own.mark()) {
         return Ok(0); // a later owner has forgotten it
     }
-    let (old, kept) = slots.split_at(slots.len().saturating_sub(keep.max(1)));
+    let (old, kept) = marks.split_at(marks.len().saturating_sub(keep.max(1)));
     let mut needed = HashSet::new();
-    for slot in kept {
-        match log.manifest(*slot) {
+    for mark in kept {
+        match log.manifest(*mark) {
             Ok(manifest) => needed.extend(manifest.pieces().map(String::from)),
             // What it needs is not known, so nothing goes.
             Err(ClusterError::Corrupt { .. }) => return Ok(0),
             Err(error) => return Err(error),
         }
     }
-    for slot in old {
-        log.forget(*slot)?;
+    for mark in old {
+        log.forget(*mark)?;
     }
     let is_old = |name: &str| epoch_of(name).is_some_and(|epoch| epoch <= own.epoch);
     let stored = log.bucket().list(PIECES, "")?;
     let gone = stored.iter().filter(|(name, _)| is_old(name) && !needed.contains(name));
     log.bucket().remove_all(&gone.map(|(name, _)| format!("{PIECES}/{name}")).collect::<Vec<_>>())?;
     match kept.first() {
-        Some(oldest) if keep == 1 || kept.len() > 1 => log.trim(*oldest),
+        Some(oldest) if keep == 1 || kept.len() > 1 => log.trim(oldest.slot),
         // The only one: if it is damaged, the log from its beginning is what is left.
         _ => Ok(0),
     }
@@ -163,13 +163,13 @@ pub fn restore(log: &ObjectLog, folder: &Path, told: &mut dyn FnMut(&ClusterErro
 
 fn restore_newest(
     log: &ObjectLog,
-    checkpoints: &[Slot],
+    checkpoints: &[Mark],
     folder: &Path,
     told: &mut dyn FnMut(&ClusterError),
 ) -> Result<Option<Known>> {
     let mut damage = None;
-    for slot in checkpoints.iter().rev().copied() {
-        let restored = log.manifest(slot).and_then(|manifest| {
+    for mark in checkpoints.iter().rev() {
+        let restored = log.manifest(*mark).and_then(|manifest| {
             restore_one(log.bucket(), &manifest, folder)?;
             Ok(manifest.known)
         });
@@ -232,8 +232,8 @@ pub fn verify(log: &ObjectLog) -> Result<Vec<ClusterError>> {
     };
     let mut read = HashSet::new();
     let checkpoints = log.checkpoints()?;
-    for slot in &checkpoints {
-        match log.manifest(*slot) {
+    for mark in &checkpoints {
+        match log.manifest(*mark) {
             Ok(manifest) => {
                 for name in manifest.pieces() {
                     if read.insert(name.to_string()) {
@@ -244,7 +244,7 @@ pub fn verify(log: &ObjectLog) -> Result<Vec<ClusterError>> {
             Err(error) => note(Err(error))?,
         }
     }
-    let from: Slot = checkpoints.first().copied().unwrap_or(0);
+    let from = checkpoints.first().map_or(0, |oldest| oldest.slot);
     let mut expected = from + 1;
     for (slot, _) in log.slots(from)? {
         if slot != expected {

@@ -9,6 +9,17 @@ pub type Epoch = u64;
 /// How many batches the log has up to some place.
 pub type Place = u64;
 
+/// How much of the log there is up to a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark {
+    /// The slot.
+    pub slot: Slot,
+    /// The ownership there.
+    pub epoch: Epoch,
+    /// Batches up to there.
+    pub place: Place,
+}
+
 /// One entry. Once it was sent for a slot, its writer never sends another one for that slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {

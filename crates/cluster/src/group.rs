@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Epoch, Kind, Place, Slot};
+use crate::{Entry, Epoch, Kind, Mark, Place, Slot};
 
 /// Milliseconds on the boot clock of one node. Those of two nodes are never compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +51,7 @@ pub enum Call {
     Read(Slot),
     /// This entry into this slot, if that is empty.
     Append(Slot, Entry),
-    /// The slot of the newest checkpoint.
+    /// What the newest checkpoint has.
     Newest,
 }
 
@@ -64,8 +64,8 @@ pub enum Answered {
     Stored,
     /// To [`Call::Append`]: this is there, and was before. It may be the very same entry.
     Occupied(Entry),
-    /// To [`Call::Newest`]: 0 when there is none.
-    Newest(Slot),
+    /// To [`Call::Newest`]: the default when there is none.
+    Newest(Mark),
     /// Nothing came back. An append may have been done, and may still be.
     Unknown,
 }
@@ -125,6 +125,8 @@ pub enum Bug {
     TrustsFence,
     /// A lease begins when the answer comes, not when the request was sent.
     CountsFromAnswer,
+    /// A fence counts where no checkpoint reaches its slot, whatever the log before it was.
+    ComparesSlotsAlone,
 }
 
 /// One node's part in one group.
@@ -134,6 +136,8 @@ pub struct Group {
     address: String,
     timing: Timing,
     known: Known,
+    /// What it found at each slot since the newest checkpoint that it compared itself with, until it is the owner.
+    passed: VecDeque<Mark>,
     role: Role,
     /// What was sent to the log and is not settled.
     sending: Option<Sending>,
@@ -156,6 +160,12 @@ pub struct Known {
 }
 
 impl Known {
+    /// The same, without the owner.
+    pub fn mark(&self) -> Mark {
+        let Self { slot, epoch, place, .. } = *self;
+        Mark { slot, epoch, place }
+    }
+
     /// What it is with the entry of a later slot, if none between is a fence or a release.
     pub(crate) fn follow(&mut self, slot: Slot, entry: &Entry) {
         self.slot = slot;
@@ -178,10 +188,9 @@ enum Role {
     },
     /// Its fence is being sent.
     Candidate,
-    /// Its fence, sent at this time, is in the log, but maybe where the log was trimmed.
+    /// Its fence, sent at this time, is in the log. But this node may have read where the log was trimmed.
     Unconfirmed(Boot),
-    /// This slot contradicts those before it: either the log is damaged, or this node reads where it was trimmed, and a fence that
-    /// came too late for its slot lies there.
+    /// This slot contradicts those before it: either the log is damaged, or this node reads where it was trimmed.
     Doubtful(Slot),
     Owner(Ownership),
     Ended(End),
@@ -214,6 +223,8 @@ enum Asked {
     Newest,
 }
 
+/// Slots that a follower remembers before it compares itself with the newest checkpoint.
+const PASSED_MAX: usize = 4096;
 /// Bytes of batches in one entry, unless its first batch alone has more.
 const ENTRY_BYTES_MAX: usize = 8 << 20;
 
@@ -221,7 +232,8 @@ impl Group {
     /// A follower whose copy has everything up to `known`. `writer`: random, new with every call.
     pub fn new(writer: u128, address: &str, timing: Timing, known: Known, now: Boot) -> Self {
         let role = Role::Follower { moved: now, polled: None };
-        Self { writer, address: address.into(), timing, known, role, sending: None, asked: None, bug: None }
+        let passed = VecDeque::from([known.mark()]);
+        Self { writer, address: address.into(), timing, known, passed, role, sending: None, asked: None, bug: None }
     }
 
     /// The same with a mistake in it.
@@ -251,6 +263,7 @@ impl Group {
         let slot = self.known.slot + 1;
         let (call, asked) = match &mut self.role {
             Role::Ended(_) => return None,
+            Role::Follower { .. } if self.passed.len() > PASSED_MAX => (Call::Newest, Asked::Newest),
             Role::Follower { polled, .. } => {
                 if polled.is_some_and(|at| now.0 < at.0 + self.timing.poll_ms) {
                     return None;
@@ -337,11 +350,39 @@ impl Group {
                 self.sending = None;
                 self.apply(entry, now)
             }
-            _ if self.bug == Some(Bug::IgnoresEpoch) => {
-                self.known.slot += 1;
-                Vec::new()
-            }
-            _ => self.end(End::Fenced(entry.epoch)),
+            _ if self.bug == Some(Bug::IgnoresEpoch) => self.skip(),
+            _ if !entry.is_kept() => self.doubt(),
+            _ if self.follows(&entry) => self.end(End::Fenced(entry.epoch)),
+            // Into the next slot: the request for this one can do nothing any more.
+            _ => self.skip(),
+        }
+    }
+
+    /// Whether an entry may stand behind what this node knows.
+    fn follows(&self, entry: &Entry) -> bool {
+        let raised = u64::from(entry.is_kept());
+        entry.before == self.known.place && entry.epoch == self.known.epoch + raised
+    }
+
+    /// A fence of a node that did not know the log before it: void, for everybody who does.
+    fn skip(&mut self) -> Vec<Event> {
+        self.known.slot += 1;
+        if let Some(sending) = &mut self.sending {
+            sending.is_unclear = false;
+        }
+        self.pass();
+        Vec::new()
+    }
+
+    fn doubt(&mut self) -> Vec<Event> {
+        self.sending = None;
+        self.role = Role::Doubtful(self.known.slot + 1);
+        Vec::new()
+    }
+
+    fn pass(&mut self) {
+        if !matches!(self.role, Role::Owner(_)) {
+            self.passed.push_back(self.known.mark());
         }
     }
 
@@ -364,7 +405,7 @@ impl Group {
             }
             _ if self.bug == Some(Bug::TrustsFence) => {
                 self.role = Role::Unconfirmed(sent);
-                self.confirmed(0)
+                self.confirmed(Mark::default())
             }
             _ => {
                 self.role = Role::Unconfirmed(sent);
@@ -389,30 +430,37 @@ impl Group {
         Vec::new()
     }
 
-    /// A slot below a checkpoint may have been emptied: a fence there is one in the past.
-    fn confirmed(&mut self, checkpoint: Slot) -> Vec<Event> {
-        if checkpoint >= self.known.slot {
-            return self.end(End::Behind);
-        }
+    /// Up to a checkpoint the log may have been emptied, and a fence that came late may lie there. Who passed the checkpoint's slot
+    /// with just what the checkpoint has, and reads on from there, has the log.
+    fn confirmed(&mut self, checkpoint: Mark) -> Vec<Event> {
+        let found = self.passed.iter().find(|mark| mark.slot == checkpoint.slot);
+        let differs = found.is_some_and(|mark| *mark != checkpoint) && self.bug != Some(Bug::ComparesSlotsAlone);
         let renewed = match self.role {
+            _ if differs || checkpoint.slot > self.known.slot => return self.end(End::Behind),
+            Role::Unconfirmed(_) if checkpoint.slot == self.known.slot => return self.end(End::Behind),
             Role::Unconfirmed(renewed) => renewed,
             Role::Doubtful(slot) => return self.end(End::Disordered(slot)),
-            _ => return Vec::new(),
+            _ => {
+                self.passed.retain(|mark| mark.slot > checkpoint.slot);
+                return Vec::new();
+            }
         };
+        self.passed.clear();
         let written = self.known.place;
         self.role = Role::Owner(Ownership { renewed, queue: VecDeque::new(), written, is_releasing: false });
         vec![Event::Owned(self.known.epoch)]
     }
 
     fn apply(&mut self, entry: Entry, now: Boot) -> Vec<Event> {
-        let raised = u64::from(entry.is_kept());
-        if entry.before != self.known.place || entry.epoch != self.known.epoch + raised {
-            self.role = Role::Doubtful(self.known.slot + 1);
-            return Vec::new();
+        match (self.follows(&entry), entry.is_kept()) {
+            (true, _) => self.known.follow(self.known.slot + 1, &entry),
+            (false, true) => self.known.slot += 1, // void
+            (false, false) => return self.doubt(),
         }
-        self.known.follow(self.known.slot + 1, &entry);
+        let is_void = self.known.epoch != entry.epoch;
         self.role = Role::Follower { moved: now, polled: None };
-        vec![Event::Apply(entry)]
+        self.pass();
+        if is_void { Vec::new() } else { vec![Event::Apply(entry)] }
     }
 
     fn end(&mut self, end: End) -> Vec<Event> {

@@ -31,7 +31,7 @@ pub use bucket::{Bucket, Created};
 pub use checkpoint::{Manifest, Published};
 pub use clock::boot_clock;
 pub use doctor::{Checked, check_bucket};
-pub use entry::{Entry, Epoch, Kind, Place, Slot};
+pub use entry::{Entry, Epoch, Kind, Mark, Place, Slot};
 pub use error::{ClusterError, Result};
 pub use follower::{Followed, follow};
 pub use group::{Answered, Boot, Bug, Call, End, Event, Group, Known, Leave, Timing};

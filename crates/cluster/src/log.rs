@@ -3,7 +3,7 @@
 //! Object storage answers these calls with conditional writes ([`ObjectLog`](crate::ObjectLog)). A database with a row that can be
 //! compared and set can, too: `append` is then the entry's rows, and the change of the head from one slot to the next.
 
-use crate::{Entry, Manifest, Result, Slot};
+use crate::{Entry, Manifest, Mark, Result, Slot};
 
 /// What came of [`Log::append`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,17 +28,17 @@ pub trait Log: Send + Sync {
     /// `Unreachable`: whether the entry is there, or will be, is unknown. `Corrupt`, naming what is there instead.
     fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended>;
 
-    /// The slots of the checkpoints, the newest last.
+    /// What the checkpoints have, the newest last.
     ///
     /// # Errors
     /// `Unreachable`.
-    fn checkpoints(&self) -> Result<Vec<Slot>>;
+    fn checkpoints(&self) -> Result<Vec<Mark>>;
 
     /// The manifest of a checkpoint.
     ///
     /// # Errors
     /// `NotFound`, `Unreachable`; `Corrupt`, naming the object.
-    fn manifest(&self, checkpoint: Slot) -> Result<Manifest>;
+    fn manifest(&self, checkpoint: Mark) -> Result<Manifest>;
 
     /// Lists a checkpoint whose every object is there.
     ///

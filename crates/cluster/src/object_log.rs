@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::{Bucket, Created};
 use crate::encoding::{decode_entry, encode_entry};
 use crate::log::{Appended, Log};
-use crate::{ClusterError, Entry, Known, Manifest, Result, Slot, Timing};
+use crate::{ClusterError, Entry, Known, Manifest, Mark, Result, Slot, Timing};
 
 /// Version of the layout in the bucket.
 pub const BUCKET_FORMAT: u32 = 1;
@@ -118,14 +118,14 @@ impl ObjectLog {
         Timing::of_lease(self.identity.lease_ms)
     }
 
-    /// What the log says up to its end, and the newest checkpoint before that. Reads little besides the list.
+    /// What the log says up to its end. Reads little besides the list.
     ///
     /// # Errors
     /// `Unreachable`, `Corrupt`.
-    pub fn head(&self) -> Result<(Known, Slot)> {
+    pub fn head(&self) -> Result<Known> {
         let checkpoint = self.checkpoints()?.pop();
         let mut known =
-            checkpoint.map(|slot| self.manifest(slot)).transpose()?.map_or_else(Known::default, |it| it.known);
+            checkpoint.map(|mark| self.manifest(mark)).transpose()?.map_or_else(Known::default, |it| it.known);
         let slots = self.slots(known.slot)?;
         for (at, (slot, bytes)) in slots.iter().enumerate() {
             let is_last = at + 1 == slots.len();
@@ -135,7 +135,7 @@ impl ObjectLog {
                 known.follow(*slot, &entry);
             }
         }
-        Ok((known, checkpoint.unwrap_or(0)))
+        Ok(known)
     }
 
     /// The slots after one that have an entry, with their bytes. Of the slots that were trimmed, those with fences.
@@ -172,20 +172,20 @@ impl Log for ObjectLog {
         }
     }
 
-    fn checkpoints(&self) -> Result<Vec<Slot>> {
+    fn checkpoints(&self) -> Result<Vec<Mark>> {
         let listed = self.bucket.list(CHECKPOINTS, "")?;
-        Ok(listed.iter().filter_map(|(key, _)| key.parse().ok()).collect())
+        Ok(listed.iter().filter_map(|(name, _)| mark(name)).collect())
     }
 
-    fn manifest(&self, checkpoint: Slot) -> Result<Manifest> {
-        let key = format!("{CHECKPOINTS}/{}", digits(checkpoint));
+    fn manifest(&self, checkpoint: Mark) -> Result<Manifest> {
+        let key = manifest_key(checkpoint);
         let Some(bytes) = self.bucket.get(&key)? else {
             return Err(ClusterError::NotFound(format!("{}/{key} does not exist", self.bucket.address())));
         };
         let damaged = |what: String| self.bucket.corrupt(&key, what, "the checkpoint before it is used instead");
         let body = unsealed(&self.bucket, &key, &bytes)?;
         let manifest: Manifest = serde_json::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
-        if (manifest.cluster, manifest.known.slot) != (self.identity.uuid, checkpoint) {
+        if (manifest.cluster, manifest.known.mark()) != (self.identity.uuid, checkpoint) {
             return Err(damaged("it belongs to another cluster or another slot".into()));
         }
         Ok(manifest)
@@ -194,7 +194,7 @@ impl Log for ObjectLog {
     fn publish(&self, manifest: &Manifest) -> Result<()> {
         let body = serde_json::to_vec(manifest).expect("plain fields are JSON");
         // One that is there already has the same rows: it is of the same slot.
-        self.bucket.create(&format!("{CHECKPOINTS}/{}", digits(manifest.known.slot)), seal(&body)).map(drop)
+        self.bucket.create(&manifest_key(manifest.known.mark()), seal(&body)).map(drop)
     }
 
     fn trim(&self, through: Slot) -> Result<u64> {
@@ -214,14 +214,25 @@ impl Log for ObjectLog {
 
 impl ObjectLog {
     /// Forgets a checkpoint, of which a newer one is listed. Its objects are the matter of [`crate::checkpoint`].
-    pub(crate) fn forget(&self, checkpoint: Slot) -> Result<()> {
-        self.bucket.remove(&format!("{CHECKPOINTS}/{}", digits(checkpoint)))
+    pub(crate) fn forget(&self, checkpoint: Mark) -> Result<()> {
+        self.bucket.remove(&manifest_key(checkpoint))
     }
 }
 
 /// Fences are longer than entries without batches, and shorter than most with some.
 fn may_be_fence(bytes: u64) -> bool {
     bytes > SMALLEST_BYTES && bytes <= FENCE_BYTES_MAX
+}
+
+/// A checkpoint says in its name what it has, so that a list is enough to know.
+fn manifest_key(Mark { slot, epoch, place }: Mark) -> String {
+    format!("{CHECKPOINTS}/{}-{epoch:010}-{place:020}", digits(slot))
+}
+
+fn mark(name: &str) -> Option<Mark> {
+    let mut numbers = name.split('-').map(|part| part.parse().ok());
+    let mut next = || numbers.next()?;
+    Some(Mark { slot: next()?, epoch: next()?, place: next()? })
 }
 
 /// As many digits as the largest slot has, so that keys sort as slots do.

@@ -125,7 +125,7 @@ fn the_log_is_trimmed_behind_a_checkpoint_and_fences_stay() {
     }
     let published = machine.store.checkpoint(2).unwrap();
     assert_eq!(published.trimmed, 0, "one checkpoint alone may turn out to be damaged");
-    let first = log.checkpoints().unwrap()[0];
+    let first = log.checkpoints().unwrap()[0].slot;
     machine.put("more", b"v").unwrap();
     let published = machine.store.checkpoint(2).unwrap();
     assert_eq!(published.trimmed, first - 1, "all entries of the first checkpoint, but for its fence");
@@ -201,7 +201,7 @@ fn one_flipped_byte_in_any_object_is_named() {
     assert_eq!(checkpoint::verify(&log).unwrap().len(), 0);
     let whole = rows(&*machine.store);
     drop(machine);
-    let oldest = log.checkpoints().unwrap()[0];
+    let oldest = log.checkpoints().unwrap()[0].slot;
     let mut dice = fastrand::Rng::with_seed(7);
     let mut flipped = 0;
     for file in files(&place) {
@@ -252,7 +252,7 @@ fn a_damaged_checkpoint_is_told_and_the_one_before_it_is_used() {
     drop(machine);
     let [older, newest] = log.checkpoints().unwrap()[..] else { panic!("two are kept") };
     let pieces =
-        |slot| -> Vec<String> { log.manifest(slot).unwrap().files.into_iter().flat_map(|file| file.pieces).collect() };
+        |slot| -> Vec<String> { log.manifest(mark).unwrap().files.into_iter().flat_map(|file| file.pieces).collect() };
     let own = pieces(newest).into_iter().find(|piece| !pieces(older).contains(piece)).unwrap();
     let file = place.join("groups/0/pieces").join(&own);
     let mut bytes = std::fs::read(&file).unwrap();
@@ -260,7 +260,7 @@ fn a_damaged_checkpoint_is_told_and_the_one_before_it_is_used() {
     std::fs::write(&file, bytes).unwrap();
     let mut second = Follower::start(&log, &root.path().join("two")).unwrap();
     assert!(second.told.len() == 1 && second.told[0].contains(&own), "{:?}", second.told);
-    assert_eq!(second.group.known().slot, older);
+    assert_eq!(second.group.known().mark(), older);
     second.take_over().unwrap();
     assert_eq!(rows(&*second.store), whole);
 }
@@ -349,11 +349,11 @@ macro_rules! reads_as_the_log_inside {
             self.log.read(slot)
         }
 
-        fn checkpoints(&self) -> Result<Vec<Slot>> {
+        fn checkpoints(&self) -> Result<Vec<Mark>> {
             self.log.checkpoints()
         }
 
-        fn manifest(&self, checkpoint: Slot) -> Result<Manifest> {
+        fn manifest(&self, checkpoint: Mark) -> Result<Manifest> {
             self.log.manifest(checkpoint)
         }
 

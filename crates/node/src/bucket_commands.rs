@@ -50,8 +50,9 @@ impl Status {
     pub fn run(&self) -> Result<u8, Failure> {
         let bucket = Bucket::open(&self.bucket)?;
         let log = ObjectLog::open(&bucket)?;
-        let (head, _) = log.head()?;
-        let (checkpoints, slots) = (log.checkpoints()?, log.slots(0)?);
+        let head = log.head()?;
+        let checkpoints: Vec<u64> = log.checkpoints()?.iter().map(|mark| mark.slot).collect();
+        let slots = log.slots(0)?;
         let log_bytes: u64 = slots.iter().map(|(_, bytes)| bytes).sum();
         let lease_ms = log.timing().lease_ms;
         if self.json {

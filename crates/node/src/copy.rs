@@ -38,7 +38,7 @@ impl Copy {
     /// The folder as it was closed, if the log has everything behind it; else a new one.
     pub fn prepare(root: &Path, log: &ObjectLog) -> Result<Self, Failure> {
         let mark = Self::marked(root, log)?;
-        let oldest = nuthatch_cluster::Log::checkpoints(log)?.first().copied().unwrap_or(0);
+        let oldest = nuthatch_cluster::Log::checkpoints(log)?.first().map_or(0, |mark| mark.slot);
         if let Some(known) = mark.and_then(|mark| mark.closed).filter(|known| known.slot >= oldest) {
             info!(slot = known.slot, "the folder is as it was closed");
             Self::mark(root, log, None)?;

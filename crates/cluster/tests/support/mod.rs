@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use nuthatch_cluster::{Answered, Boot, Bug, Call, End, Entry, Event, Group, Known, Leave, Slot, Timing};
+use nuthatch_cluster::{Answered, Boot, Bug, Call, End, Entry, Event, Group, Known, Leave, Mark, Slot, Timing};
 
 /// A batch of the world is one byte: its number.
 pub type Token = u8;
@@ -251,7 +251,7 @@ impl World {
             Action::Answer(at) => {
                 let answered = match self.nodes[at].waits {
                     Some(Call::Read(slot)) => Answered::Read(self.log.get(&slot).cloned()),
-                    _ => Answered::Newest(self.checkpoint.as_ref().map_or(0, |it| it.known.slot)),
+                    _ => Answered::Newest(self.checkpoint.as_ref().map_or_else(Mark::default, |it| it.known.mark())),
                 };
                 return self.hear(at, answered);
             }
