@@ -9,6 +9,8 @@ use std::sync::Arc;
 use machine::*;
 use nuthatch_cluster::*;
 use nuthatch_store::{Store, StoreError};
+use object_store::aws::AmazonS3Builder;
+use object_store::limit::LimitStore;
 
 /// s3proxy, which ends with this.
 struct S3Proxy {
@@ -67,7 +69,7 @@ fn start() -> Option<(S3Proxy, u16)> {
     Some((proxy, port))
 }
 
-fn bucket(port: u16, secret: &str) -> Bucket {
+fn variables(port: u16, secret: &str) -> [(String, String); 5] {
     let endpoint = format!("http://127.0.0.1:{port}");
     let said = [
         ("AWS_ACCESS_KEY_ID", "tester"),
@@ -76,13 +78,34 @@ fn bucket(port: u16, secret: &str) -> Bucket {
         ("AWS_ALLOW_HTTP", "true"),
         ("AWS_ENDPOINT", &endpoint),
     ];
-    Bucket::open_with("s3://nuthatch/some/prefix", said.map(|(name, value)| (name.into(), value.into()))).unwrap()
+    said.map(|(name, value)| (name.into(), value.into()))
+}
+
+fn bucket(port: u16, secret: &str) -> Bucket {
+    Bucket::open_with("s3://nuthatch/some/prefix", variables(port, secret)).unwrap()
+}
+
+/// The same, one request at a time: s3proxy 2.9 looks whether an object is there and then writes it, so that of two writers at the
+/// same time both may win.
+fn one_at_a_time(port: u16) -> Bucket {
+    let s3 = variables(port, "secret")
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value)))
+        .fold(AmazonS3Builder::new().with_bucket_name("nuthatch"), |s3, (key, value)| s3.with_config(key, value))
+        .with_allow_http(true)
+        .with_disable_bulk_delete(true)
+        .build()
+        .unwrap();
+    Bucket::over(Arc::new(LimitStore::new(s3, 1)), "some/prefix", "s3://nuthatch/some/prefix").unwrap()
 }
 
 #[test]
 fn a_group_lives_on_s3() {
     let Some((_proxy, port)) = start() else { return };
-    let bucket = self::bucket(port, "secret");
+    let raced = check_bucket(&bucket(port, "secret")).unwrap();
+    let says_so = |problem: &String| problem.contains("If-None-Match");
+    assert!(raced.problems.iter().all(says_so), "{raced:?}");
+    let bucket = one_at_a_time(port);
     assert_eq!(check_bucket(&bucket).unwrap().problems, Vec::<String>::new());
     let log = cluster(&bucket);
     let root = tempfile::tempdir().unwrap();
