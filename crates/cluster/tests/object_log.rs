@@ -252,7 +252,7 @@ fn a_damaged_checkpoint_is_told_and_the_one_before_it_is_used() {
     drop(machine);
     let [older, newest] = log.checkpoints().unwrap()[..] else { panic!("two are kept") };
     let pieces =
-        |slot| -> Vec<String> { log.manifest(mark).unwrap().files.into_iter().flat_map(|file| file.pieces).collect() };
+        |mark| -> Vec<String> { log.manifest(mark).unwrap().files.into_iter().flat_map(|file| file.pieces).collect() };
     let own = pieces(newest).into_iter().find(|piece| !pieces(older).contains(piece)).unwrap();
     let file = place.join("groups/0/pieces").join(&own);
     let mut bytes = std::fs::read(&file).unwrap();

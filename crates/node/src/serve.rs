@@ -83,9 +83,9 @@ impl Serve {
         if let Some(file) = &self.config {
             layers = layers.file(file)?;
         }
-        layers = layers.flag("data_dir", &self.data_dir.to_string_lossy());
+        layers = layers.flag("data_dir", self.data_dir.to_string_lossy());
         if let Some(listen) = self.listen {
-            layers = layers.flag("listen", &listen.to_string());
+            layers = layers.flag("listen", listen.to_string());
         }
         // Another process would reach the folder around the log.
         layers = layers.flag("exclusive", "true");
