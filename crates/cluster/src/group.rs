@@ -138,6 +138,8 @@ pub struct Group {
     known: Known,
     /// What it found at each slot since the newest checkpoint that it compared itself with, until it is the owner.
     passed: VecDeque<Mark>,
+    /// It compares itself again when it has passed more slots than this.
+    compares_at: usize,
     role: Role,
     /// What was sent to the log and is not settled.
     sending: Option<Sending>,
@@ -233,7 +235,18 @@ impl Group {
     pub fn new(writer: u128, address: &str, timing: Timing, known: Known, now: Boot) -> Self {
         let role = Role::Follower { moved: now, polled: None };
         let passed = VecDeque::from([known.mark()]);
-        Self { writer, address: address.into(), timing, known, passed, role, sending: None, asked: None, bug: None }
+        Self {
+            writer,
+            address: address.into(),
+            timing,
+            known,
+            passed,
+            compares_at: PASSED_MAX,
+            role,
+            sending: None,
+            asked: None,
+            bug: None,
+        }
     }
 
     /// The same with a mistake in it.
@@ -263,7 +276,7 @@ impl Group {
         let slot = self.known.slot + 1;
         let (call, asked) = match &mut self.role {
             Role::Ended(_) => return None,
-            Role::Follower { .. } if self.passed.len() > PASSED_MAX => (Call::Newest, Asked::Newest),
+            Role::Follower { .. } if self.passed.len() > self.compares_at => (Call::Newest, Asked::Newest),
             Role::Follower { polled, .. } => {
                 if polled.is_some_and(|at| now.0 < at.0 + self.timing.poll_ms) {
                     return None;
@@ -436,12 +449,14 @@ impl Group {
         let found = self.passed.iter().find(|mark| mark.slot == checkpoint.slot);
         let differs = found.is_some_and(|mark| *mark != checkpoint) && self.bug != Some(Bug::ComparesSlotsAlone);
         let renewed = match self.role {
-            _ if differs || checkpoint.slot > self.known.slot => return self.end(End::Behind),
-            Role::Unconfirmed(_) if checkpoint.slot == self.known.slot => return self.end(End::Behind),
+            _ if differs => return self.end(End::Behind),
+            Role::Unconfirmed(_) if checkpoint.slot >= self.known.slot => return self.end(End::Behind),
             Role::Unconfirmed(renewed) => renewed,
+            Role::Doubtful(_) if checkpoint.slot > self.known.slot => return self.end(End::Behind),
             Role::Doubtful(slot) => return self.end(End::Disordered(slot)),
             _ => {
                 self.passed.retain(|mark| mark.slot > checkpoint.slot);
+                self.compares_at = self.passed.len() + PASSED_MAX;
                 return Vec::new();
             }
         };
@@ -452,15 +467,15 @@ impl Group {
     }
 
     fn apply(&mut self, entry: Entry, now: Boot) -> Vec<Event> {
-        match (self.follows(&entry), entry.is_kept()) {
+        let follows = self.follows(&entry);
+        match (follows, entry.is_kept()) {
             (true, _) => self.known.follow(self.known.slot + 1, &entry),
             (false, true) => self.known.slot += 1, // void
             (false, false) => return self.doubt(),
         }
-        let is_void = self.known.epoch != entry.epoch;
         self.role = Role::Follower { moved: now, polled: None };
         self.pass();
-        if is_void { Vec::new() } else { vec![Event::Apply(entry)] }
+        if follows { vec![Event::Apply(entry)] } else { Vec::new() }
     }
 
     fn end(&mut self, end: End) -> Vec<Event> {
