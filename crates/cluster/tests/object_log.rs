@@ -163,6 +163,20 @@ fn a_follower_that_slept_through_a_trim_begins_again() {
 }
 
 #[test]
+fn a_follower_reads_thousands_of_slots_without_a_checkpoint() {
+    let (_root, one, _) = folders();
+    let log = cluster(&Bucket::in_memory().unwrap());
+    let entry = |kind| Entry { epoch: 1, writer: 1, before: 0, kind };
+    log.append(1, &entry(Kind::Fence { address: "x".into() })).unwrap();
+    for slot in 2..=9000 {
+        log.append(slot, &entry(Kind::Batches(Vec::new()))).unwrap();
+    }
+    let mut follower = Follower::start(&log, &one).unwrap();
+    assert_eq!(follower.take_over().unwrap(), Followed::Owns(2));
+    assert_eq!(follower.group.known().slot, 9001);
+}
+
+#[test]
 fn what_is_reclaimed_goes_from_the_bucket_too() {
     let root = tempfile::tempdir().unwrap();
     let place = root.path().join("bucket");
