@@ -283,7 +283,10 @@ impl Shared {
             for event in events {
                 match event {
                     Event::Committed(place) => {
-                        while let Some((_, bytes)) = state.backlog.pop_front_if(|(end, _)| *end <= place) {
+                        while let Some((end, bytes)) = state.backlog.front().copied()
+                            && end <= place
+                        {
+                            state.backlog.pop_front();
                             state.backlog_bytes -= bytes;
                         }
                     }
