@@ -394,7 +394,7 @@ impl Log for Hung {
 
 impl Log for Deaf {
     fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended> {
-        let is_lost = self.count.fetch_add(1, Ordering::SeqCst) % self.every == 0;
+        let is_lost = self.count.fetch_add(1, Ordering::SeqCst).is_multiple_of(self.every);
         if !is_lost || self.done {
             let appended = self.log.append(slot, entry)?;
             if !is_lost {
