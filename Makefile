@@ -87,6 +87,10 @@ build: check-tools rocksdb ## Compile, and put the command and the Python module
 	@scripts/install-built.sh "$(RELEASE)" "$(VENV)"
 	@$(VENV)/bin/python scripts/install_metadata.py
 
+.PHONY: node
+node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage
+	@$(STEP) "The node of a cluster" cargo build $(CARGO_SCOPE) --bin nuthatch-cluster
+
 .PHONY: test
 test: setup ## Set up, then run all tests: Rust, the documents' examples, Python (ASSERTIONS=1: with debug assertions)
 	@$(STEP) "Rust tests" scripts/cargo-test.sh $(CARGO_SCOPE)

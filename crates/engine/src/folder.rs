@@ -113,6 +113,23 @@ impl Folder {
         self.root.join("NUTHATCH")
     }
 
+    /// There when the folder is a node's copy of a cluster's data.
+    fn cluster(&self) -> PathBuf {
+        self.root.join("CLUSTER")
+    }
+
+    /// Refuses a node's copy of a cluster's data: what is written here alone, no other node would ever have.
+    pub(crate) fn refuse_copy(&self) -> Result<()> {
+        match self.cluster().exists() {
+            true => Err(Error::invalid(format!(
+                "{} is a copy of a cluster's data; reach it over HTTP through the node that serves it \
+                 (`nuthatch-cluster status` names it)",
+                self.root.display()
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// The folder of the store of record.
     pub(crate) fn store(&self) -> PathBuf {
         self.root.join("truth")
@@ -218,6 +235,12 @@ pub(crate) fn is_ours(name: &str) -> bool {
             | "objects"
             | "receipts"
             | "backing-up"
+            // Of a node of a cluster: what its copy is, and what it makes a checkpoint of.
+            | "CLUSTER"
+            | "CLUSTER.writing"
+            | "CLUSTER.lock"
+            | "checkpointing"
+            | "restoring"
             // Of a server: who may ask it.
             | "keys.json"
             | "keys.json.writing"

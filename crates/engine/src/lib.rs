@@ -101,6 +101,7 @@ pub use nuthatch_text::{TextQuery, snippet as text_snippet};
 pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
+    StoreLayer,
 };
 pub use record::{ID_BYTES_MAX, NamedVectors, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use subject::{Subject, What};

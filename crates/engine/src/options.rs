@@ -1,10 +1,12 @@
 //! How a database is opened, and how its one memory budget is shared out.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_segment::{Access, usable_memory_bytes};
-use nuthatch_store::StoreOptions;
+use nuthatch_store::{Store, StoreOptions};
 
 use crate::clock::Clock;
 use crate::{Error, Result};
@@ -63,6 +65,32 @@ pub struct Options {
     /// Hold the folder exclusively: other processes are refused instead of served, and so is this one when another
     /// holds it.
     pub exclusive: bool,
+    /// What every batch of the folder's store goes through: a log that several machines share. A folder that is a copy of such a
+    /// log is refused without it.
+    pub store_layer: Option<StoreLayer>,
+}
+
+/// Puts a store of the caller's in front of a folder's own.
+#[derive(Clone)]
+pub struct StoreLayer(Arc<Layering>);
+
+type Layering = dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync;
+
+impl StoreLayer {
+    /// `layering` is called once each time that a folder is opened.
+    pub fn new(layering: impl Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(layering))
+    }
+
+    pub(crate) fn over(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        (self.0)(store)
+    }
+}
+
+impl fmt::Debug for StoreLayer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("StoreLayer")
+    }
 }
 
 impl Default for Options {
@@ -84,6 +112,7 @@ impl Default for Options {
             background: true,
             must_exist: false,
             exclusive: false,
+            store_layer: None,
         }
     }
 }

@@ -49,4 +49,7 @@ pub use clock::now;
 pub use config::Config;
 pub use listener::Tls;
 pub use problem::Problem;
-pub use server::{Server, check, run, run_for_browser};
+pub use server::{Server, check, run, run_for_browser, runtime};
+pub use shared::Hold;
+pub use signals::listen as listen_to_signals;
+pub use telemetry::start_logging;

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use nuthatch_flight::Health;
 
-use crate::middleware::{observe, watch};
+use crate::middleware::{hold, observe, watch};
 use crate::parameters::refuse_unknown;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -22,6 +22,7 @@ pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
         .merge(grpc::routes(&shared, health))
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(from_fn_with_state(shared.clone(), hold))
         .layer(from_fn_with_state(shared.clone(), watch))
         .layer(from_fn(refuse_unknown))
         .layer(from_fn_with_state(shared.clone(), observe))

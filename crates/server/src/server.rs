@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_link::{Database, Error, ErrorKind, Options, Result};
+use nuthatch_link::{Database, Error, ErrorKind, Options, Result, StoreLayer};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::faces::Faces;
 use crate::listener::Tls;
 use crate::proxy::Proxy;
-use crate::shared::Shared;
+use crate::shared::{Hold, Shared};
 use crate::signals::{self, Stopping};
 use crate::telemetry::start_logging;
 
@@ -32,6 +32,7 @@ pub struct Server {
     proxy: Option<(TcpListener, Proxy)>,
     tls: Option<Arc<Tls>>,
     shared: Arc<Shared>,
+    store_layer: Option<StoreLayer>,
 }
 
 /// Runs a server in this process until SIGTERM or SIGINT. A second signal ends the process at once, which loses nothing that was
@@ -89,7 +90,11 @@ pub fn check(config: &Config) -> Result<()> {
     checks::check(config).map(drop)
 }
 
-fn runtime(config: &Config) -> Result<Runtime> {
+/// The threads of a server with this configuration.
+///
+/// # Errors
+/// `Internal` when the system gives none.
+pub fn runtime(config: &Config) -> Result<Runtime> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     Builder::new_multi_thread()
         // They only move bytes; the engine works on the others.
@@ -137,7 +142,15 @@ impl Server {
             }
             None => None,
         };
-        Ok(Self { listener, redis, proxy, tls, shared })
+        Ok(Self { listener, redis, proxy, tls, shared, store_layer: None })
+    }
+
+    /// Answers for a folder that is one node's copy of data that others may take over: every batch goes through `layer`, and every
+    /// answer of HTTP waits for `hold`.
+    #[must_use]
+    pub fn of_a_copy(self, layer: StoreLayer, hold: Hold) -> Self {
+        self.shared.hold_answers(hold);
+        Self { store_layer: Some(layer), ..self }
     }
 
     /// Where it listens for HTTP, or for the proxy where that is all: tells the port where the configuration left it to the system.
@@ -193,7 +206,7 @@ impl Server {
             info!(proxy = %address, "caching proxy at {scheme}://{address}");
             faces.start_proxy(listener, self.tls.clone(), proxy);
         }
-        let opened = open(&shared).await;
+        let opened = open(&shared, self.store_layer).await;
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
@@ -258,8 +271,9 @@ fn no_address(error: std::io::Error) -> Error {
     Error::internal(format!("a listener's address: {error}"))
 }
 
-async fn open(shared: &Shared) -> Result<Database> {
-    let (folder, options) = (checks::data_dir(&shared.config)?.to_path_buf(), shared.config.engine_options());
+async fn open(shared: &Shared, store_layer: Option<StoreLayer>) -> Result<Database> {
+    let folder = checks::data_dir(&shared.config)?.to_path_buf();
+    let options = Options { store_layer, ..shared.config.engine_options() };
     let tenant = shared.invitation.as_ref().and_then(|invitation| invitation.tenant.clone());
     let open = move || {
         let database = open_folder(&folder, options)?;

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use nuthatch_link::{Database, Result as EngineResult};
@@ -15,6 +16,9 @@ use crate::audit::Book;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
+
+/// What an answer waits for before it leaves; its error is answered instead.
+pub type Hold = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = EngineResult<()>> + Send>> + Send + Sync>;
 
 pub struct Shared {
     pub config: Config,
@@ -33,6 +37,8 @@ pub struct Shared {
     pub notified: Arc<Streams>,
     /// Set once the folder is open.
     database: OnceLock<Database>,
+    /// Set before anybody is answered, where answers are held.
+    hold: OnceLock<Hold>,
     stopping: watch::Sender<bool>,
 }
 
@@ -42,7 +48,7 @@ impl Shared {
         // One tenant's requests leave a quarter of the places to others.
         let waiting_max = (config.requests_max - config.requests_max / 4).max(1);
         let shares = Shares::new(config.workers, LONG_CALLS, waiting_max);
-        let (database, stopping) = (OnceLock::new(), watch::Sender::new(false));
+        let (database, hold, stopping) = (OnceLock::new(), OnceLock::new(), watch::Sender::new(false));
         Arc::new(Self {
             config,
             admission,
@@ -56,6 +62,7 @@ impl Shared {
             audit: Book::of(folder),
             notified: Arc::default(),
             database,
+            hold,
             stopping,
         })
     }
@@ -63,6 +70,16 @@ impl Shared {
     /// From here on requests are answered.
     pub fn ready(&self, database: Database) {
         self.database.set(database).ok().expect("the folder is opened once");
+    }
+
+    /// From here on every answer waits for `hold`.
+    pub fn hold_answers(&self, hold: Hold) {
+        self.hold.set(hold).ok().expect("answers are held once");
+    }
+
+    /// What answers wait for.
+    pub fn hold(&self) -> Option<&Hold> {
+        self.hold.get()
     }
 
     /// From here on the server says that it is not ready, so that nobody sends more.

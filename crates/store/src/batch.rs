@@ -89,6 +89,11 @@ impl Batch {
     }
 
     /// The changes, in the order in which they apply.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The same, without the batch.
     pub fn into_ops(self) -> Vec<Op> {
         self.ops
     }

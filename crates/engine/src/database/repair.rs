@@ -69,6 +69,7 @@ impl Database {
         if !root.join("truth").is_dir() {
             return Err(Error::no_data_folder(root, ""));
         }
+        Folder::at(root).refuse_copy()?;
         {
             let _lock = FolderLock::take(root, &options.program)?;
             rewrite_identity(root)?;

@@ -82,6 +82,9 @@ impl Runtime {
         let budget = Budget::split(options.memory_budget_bytes);
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
+        if options.store_layer.is_none() {
+            folder.refuse_copy()?;
+        }
         let lock = match lock {
             Some(lock) => lock,
             None => FolderLock::take(root, &options.program)?,
@@ -90,7 +93,10 @@ impl Runtime {
         remove_below(&folder.backing_up())?;
         let (noticed, store) = match given {
             Some(store) => (Vec::new(), store),
-            None => (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?),
+            None => {
+                let (noticed, store) = (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?);
+                (noticed, options.store_layer.iter().fold(store, |store, layer| layer.over(store)))
+            }
         };
         Ok(Self {
             folder,

@@ -1,0 +1,69 @@
+//! What a slot of the log holds.
+
+use std::sync::Arc;
+
+/// A place in the log. The first entry has 1; 0 is before all of them.
+pub type Slot = u64;
+/// The number of an ownership. It rises by one with every fence; 0 is before the first.
+pub type Epoch = u64;
+/// How many batches the log has up to some place.
+pub type Place = u64;
+
+/// How much of the log there is up to a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark {
+    /// The slot.
+    pub slot: Slot,
+    /// The ownership there.
+    pub epoch: Epoch,
+    /// Batches up to there.
+    pub place: Place,
+}
+
+/// One entry. Once it was sent for a slot, its writer never sends another one for that slot.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// The ownership under which it was written.
+    pub epoch: Epoch,
+    /// The run of the node that wrote it: random, new with every start.
+    pub writer: u128,
+    /// Batches in the log before it.
+    pub before: Place,
+    /// What it says.
+    pub kind: Kind,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Its writer owns the group from here on.
+    Fence {
+        /// Where the owner answers callers.
+        address: String,
+    },
+    /// Batches in their order. None: the owner is alive.
+    Batches(Vec<Arc<[u8]>>),
+    /// Its writer has stopped answering and will write no more: nobody needs to wait for its lease.
+    Release,
+}
+
+impl Entry {
+    /// Batches in the log up to and with it.
+    pub fn through(&self) -> Place {
+        self.before + self.batches().len() as Place
+    }
+
+    /// Its batches.
+    pub fn batches(&self) -> &[Arc<[u8]>] {
+        match &self.kind {
+            Kind::Batches(batches) => batches,
+            Kind::Fence { .. } | Kind::Release => &[],
+        }
+    }
+
+    /// Whether it stays in the log for ever. A fence does: the slot that it occupies is the one for which the owner before it may
+    /// still have a request under way, and that request must never find the slot empty.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.kind, Kind::Fence { .. })
+    }
+}

@@ -1,0 +1,67 @@
+use std::path::{Path, PathBuf};
+
+use nuthatch_segment::SegmentError;
+use nuthatch_store::StoreError;
+
+/// What can go wrong with a cluster's bucket, or with the copy of a group in a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The bucket did not answer, or refused. What was asked for may have been done.
+    #[error("{bucket} does not answer for {object}: {what}; check the address, the credentials and the network")]
+    Unreachable {
+        /// The address of the bucket, without credentials.
+        bucket: String,
+        /// The object at hand.
+        object: String,
+        /// The answer, or why there is none.
+        what: String,
+    },
+    /// Bytes in the bucket are not those that were written.
+    #[error("{bucket}/{object} is damaged: {what}; {remedy}")]
+    Corrupt {
+        /// The address of the bucket.
+        bucket: String,
+        /// The damaged object.
+        object: String,
+        /// How it differs from what was written.
+        what: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Something that the caller has to change.
+    #[error("{0}")]
+    Invalid(String),
+    /// The bucket has no cluster, or no checkpoint.
+    #[error("{0}")]
+    NotFound(String),
+    /// The local copy.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of the local copy.
+    #[error("{}: {what}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        what: String,
+    },
+}
+
+/// A value, or the error of this crate.
+pub type Result<T> = std::result::Result<T, ClusterError>;
+
+impl ClusterError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |error| Self::Io { path, what: error.to_string() }
+    }
+}
+
+impl From<SegmentError> for ClusterError {
+    fn from(error: SegmentError) -> Self {
+        match error {
+            SegmentError::Io { path, source } => Self::Io { path, what: source.to_string() },
+            SegmentError::Corrupt { path, what } => Self::Io { path, what },
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A node without its server: a copy of the group in a folder, following or owning.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use nuthatch_cluster::*;
+use nuthatch_store::{Batch, Reader, RocksStore, Shard, Store, StoreOptions, Table};
+
+pub const LEASE_MS: u64 = 600;
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 2 << 20, write_buffer_bytes: 2 << 20 };
+const SHARD: Shard = Shard { tenant: 0, collection: 7 };
+
+pub fn key(name: &str) -> Vec<u8> {
+    SHARD.key(name.as_bytes())
+}
+
+pub fn put(name: &str, value: &[u8]) -> Batch {
+    let mut batch = Batch::new();
+    batch.put(Table::Kv, key(name), value.to_vec());
+    batch
+}
+
+/// Names and values of a copy.
+pub fn rows(store: &dyn Reader) -> Vec<(String, Vec<u8>)> {
+    let mut rows = Vec::new();
+    let visit = &mut |key: &[u8], value: &[u8]| {
+        rows.push((String::from_utf8_lossy(Shard::suffix(key)).into_owned(), value.to_vec()));
+        std::ops::ControlFlow::Continue(())
+    };
+    store.scan_once(Table::Kv, &[], &[], visit).unwrap();
+    rows
+}
+
+pub fn cluster(bucket: &Bucket) -> Arc<ObjectLog> {
+    ObjectLog::init(bucket, LEASE_MS).unwrap();
+    Arc::new(ObjectLog::open(bucket).unwrap())
+}
+
+/// A node that follows.
+pub struct Follower {
+    pub store: Arc<RocksStore>,
+    pub group: Group,
+    log: Arc<ObjectLog>,
+    folder: PathBuf,
+    /// Objects that were found damaged on the way.
+    pub told: Vec<String>,
+}
+
+/// A node that owns.
+pub struct Machine {
+    pub store: Arc<LoggedStore>,
+    pub owner: Arc<Owner>,
+}
+
+impl Follower {
+    /// Whatever is in `folder` goes; the copy begins at the newest checkpoint.
+    pub fn start(log: &Arc<ObjectLog>, folder: &Path) -> Result<Self> {
+        let copy = folder.join("copy");
+        checkpoint::clear(&copy)?;
+        let mut told = Vec::new();
+        let known = checkpoint::restore(log, &copy, &mut |error| told.push(error.to_string()))?.unwrap_or_default();
+        let store = Arc::new(RocksStore::open(&copy.join("truth"), OPTIONS)?);
+        let group = Group::new(uuid::Uuid::new_v4().as_u128(), "127.0.0.1:1", log.timing(), known, boot_clock());
+        Ok(Self { store, group, log: log.clone(), folder: folder.to_path_buf(), told })
+    }
+
+    /// Follows until it owns the group.
+    pub fn take_over(&mut self) -> Result<Followed> {
+        self.follow(&AtomicBool::new(false))
+    }
+
+    pub fn follow(&mut self, stop: &AtomicBool) -> Result<Followed> {
+        let (log, store) = (self.log.clone(), self.store.clone());
+        let mut bring = |group: &Group, entry: Entry| apply(&*store, &log, group.known().slot, &entry);
+        follow(&*self.log, &mut self.group, stop, &mut bring, &mut |_| {})
+    }
+
+    pub fn own(self) -> Machine {
+        let log = self.log.clone();
+        self.own_through(log)
+    }
+
+    /// Owns, with its requests going through another log.
+    pub fn own_through(self, log: Arc<dyn Log>) -> Machine {
+        let owner = Arc::new(Owner::start(log, self.group, |_| {}).unwrap());
+        let store = LoggedStore::new(self.store, owner.clone(), self.log, &self.folder.join("capture"));
+        Machine { store: Arc::new(store), owner }
+    }
+}
+
+/// A new node, after its takeover.
+pub fn owning(log: &Arc<ObjectLog>, folder: &Path) -> Machine {
+    let mut follower = Follower::start(log, folder).unwrap();
+    assert!(matches!(follower.take_over().unwrap(), Followed::Owns(_)));
+    follower.own()
+}
+
+impl Machine {
+    /// A durable write.
+    pub fn put(&self, name: &str, value: &[u8]) -> nuthatch_store::Result<()> {
+        let position = self.store.write(put(name, value))?;
+        self.store.sync(position)
+    }
+}
+
+/// Waits for something that has to come, however slow the machine is.
+pub fn until(mut is_there: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_there() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "it does not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

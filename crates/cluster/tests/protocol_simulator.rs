@@ -1,0 +1,182 @@
+//! Long random runs of the protocol: three nodes, clocks of different rates, pauses, lost and late requests, clocks that are set.
+//!
+//! `NUTHATCH_SIMULATIONS` says how many schedules are run (2,000 by default), `NUTHATCH_SEED` where they begin.
+
+mod support;
+
+use nuthatch_cluster::{Bug, Call, Leave, Timing};
+use support::{Action, Bounds, Planted, World};
+
+const TIMING: Timing = Timing { beat_ms: 250, lease_ms: 1000, poll_ms: 40 };
+const STEPS: usize = 1500;
+const PLENTY: Bounds =
+    Bounds { answers_at_once: false, time: u64::MAX, writes: 40, losses: 200, checkpoints: 20, restarts: 5 };
+
+#[derive(Default, Debug)]
+struct Totals {
+    acknowledged: usize,
+    epochs: u64,
+}
+
+/// # Errors
+/// The promise that one schedule broke.
+fn simulate(seed: u64, planted: Option<Planted>, totals: &mut Totals) -> Result<(), String> {
+    let mut dice = fastrand::Rng::with_seed(seed);
+    let mut world = World::new(3, TIMING, PLENTY, planted);
+    for node in &mut world.nodes {
+        node.rate = dice.u64(95..=105);
+        node.offset = dice.u64(0..1_000_000);
+    }
+    for at in 0..world.nodes.len() {
+        world.left.restarts += 1;
+        world.apply(Action::Restart(at))?; // with its own clock
+    }
+    // Until when each node is paused, in true time.
+    let mut paused = [0u64; 3];
+    for _ in 0..STEPS {
+        let passes = match dice.u32(0..40) {
+            0 => dice.u64(200..800),
+            1..8 => dice.u64(20..120),
+            8..20 => dice.u64(1..20),
+            _ => 0,
+        };
+        if passes > 0 {
+            world.apply(Action::Pass(passes))?;
+        }
+        let node = dice.usize(0..3);
+        match dice.u32(0..300) {
+            0 => paused[node] = world.time + dice.u64(100..3500),
+            1..6 => world.apply(Action::SetClock(node, dice.i64(-3000..3000)))?,
+            _ => {}
+        }
+        let runs = |at: usize| paused[at] <= world.time;
+        let possible: Vec<Action> =
+            world.actions().into_iter().filter(|action| is_done_by_running(action, runs)).collect();
+        // Requests are usually done soon; some lie about for very long.
+        let weight = |action: &Action| match action {
+            Action::Pass(_) => 0,
+            Action::Step(_) | Action::Answer(_) => 30,
+            Action::Land(at) => {
+                if *at + 2 >= world.wire.len() {
+                    24
+                } else {
+                    1
+                }
+            }
+            Action::Write(_) | Action::Read(_) => 12,
+            Action::LandUnheard(_) | Action::TimeOut(_) | Action::Checkpoint(_) | Action::Trim(_) => 2,
+            Action::Restart(_) => 1,
+            _ => 0,
+        };
+        let total: u32 = possible.iter().map(weight).sum();
+        if total == 0 {
+            continue;
+        }
+        let mut pick = dice.u32(0..total);
+        let chosen = possible.iter().find(|action| match pick.checked_sub(weight(action)) {
+            Some(rest) => {
+                pick = rest;
+                false
+            }
+            None => true,
+        });
+        let chosen = *chosen.expect("the pick is below the total");
+        world.apply(chosen).map_err(|broken| format!("seed {seed}, at {} ms, {chosen:?}: {broken}", world.time))?;
+        let owners: Vec<usize> = (0..3).filter(|at| world.nodes[*at].group.written().is_some()).collect();
+        if let [owner] = owners[..]
+            && dice.u32(0..400) == 0
+        {
+            world.apply(Action::Release(owner))?;
+        }
+    }
+    settle(&mut world).map_err(|broken| format!("seed {seed}, in the end: {broken}"))?;
+    totals.acknowledged += world.acknowledged();
+    totals.epochs += world.epoch();
+    Ok(())
+}
+
+/// Without further faults a client can write again.
+fn settle(world: &mut World) -> Result<(), String> {
+    (world.left.losses, world.left.writes) = (u8::MAX, u8::MAX);
+    let before = world.acknowledged();
+    for _ in 0..2000 {
+        for at in 0..world.nodes.len() {
+            let actions = world.actions();
+            let answers = world.nodes[at].group.answer(0, world.now(at)) == Leave::Yes;
+            if answers && world.nodes[at].group.written() == Some(world.nodes[at].group.known().place) {
+                world.apply(Action::Write(at))?;
+            }
+            if let Some(own) = actions.iter().find(|action| [Action::Step(at), Action::Answer(at)].contains(action)) {
+                world.apply(*own)?;
+            }
+        }
+        while !world.wire.is_empty() {
+            world.apply(Action::Land(0))?;
+        }
+        for at in 0..world.nodes.len() {
+            if matches!(world.nodes[at].waits, Some(Call::Append(..))) {
+                world.apply(Action::TimeOut(at))?; // its request was lost before
+            }
+        }
+        if world.acknowledged() > before {
+            return Ok(());
+        }
+        world.apply(Action::Pass(10))?;
+    }
+    Err(format!("nothing can be written any more: {world:?}"))
+}
+
+/// Whatever a paused node would do itself waits; what it has sent does not.
+fn is_done_by_running(action: &Action, runs: impl Fn(usize) -> bool) -> bool {
+    match *action {
+        Action::Step(at)
+        | Action::Answer(at)
+        | Action::TimeOut(at)
+        | Action::Write(at)
+        | Action::Read(at)
+        | Action::Checkpoint(at)
+        | Action::Trim(at)
+        | Action::Restart(at) => runs(at),
+        _ => true,
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+#[test]
+fn no_schedule_breaks_a_promise() {
+    let (first, count) = (number("NUTHATCH_SEED").unwrap_or(1), number("NUTHATCH_SIMULATIONS").unwrap_or(2_000));
+    let mut totals = Totals::default();
+    for seed in first..first + count {
+        simulate(seed, None, &mut totals).unwrap();
+    }
+    println!("{count} schedules: {totals:?}");
+    assert!(totals.epochs > 2 * count && totals.acknowledged as u64 > 5 * count, "too little happens: {totals:?}");
+}
+
+fn finds(planted: Planted) {
+    let found = (1..20_000).find_map(|seed| simulate(seed, Some(planted), &mut Totals::default()).err());
+    println!("{planted:?}: {}", found.unwrap_or_else(|| panic!("{planted:?} was not found")));
+}
+
+#[test]
+fn finds_a_lease_on_the_wall_clock() {
+    finds(Planted::WallClock);
+}
+
+#[test]
+fn finds_a_fence_behind_a_checkpoint_that_its_sender_never_saw() {
+    finds(Planted::Protocol(Bug::ComparesSlotsAlone));
+}
+
+#[test]
+fn finds_an_owner_that_ignores_a_newer_epoch() {
+    finds(Planted::Protocol(Bug::IgnoresEpoch));
+}
+
+#[test]
+fn finds_an_answer_that_is_not_held_until_it_is_committed() {
+    finds(Planted::Protocol(Bug::HoldsNothing));
+}

@@ -1,0 +1,376 @@
+//! A small world for the protocol: nodes, one log, the requests that are on their way, and a client that remembers what it was told.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use nuthatch_cluster::{Answered, Boot, Bug, Call, End, Entry, Event, Group, Known, Leave, Mark, Slot, Timing};
+
+/// A batch of the world is one byte: its number.
+pub type Token = u8;
+
+/// A mistake to be found: one of the protocol, or one of the code around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Planted {
+    Protocol(Bug),
+    /// The lease is counted on a clock that somebody may set.
+    WallClock,
+    /// Trimming takes fences, too.
+    TrimsFences,
+}
+
+/// What a world may do at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// Questions are answered at once, which leaves fewer states to explore: only requests that change the log are under way.
+    pub answers_at_once: bool,
+    pub time: u64,
+    pub writes: u8,
+    pub losses: u8,
+    pub checkpoints: u8,
+    pub restarts: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    pub group: Group,
+    /// What its copy has, in order.
+    pub copy: Vec<Token>,
+    /// Its call that is not answered: `Some(true)` while the request is on its way.
+    pub waits: Option<Call>,
+    /// Its boot clock runs at this many hundredths of true time, from this.
+    pub rate: u64,
+    pub offset: u64,
+    /// What somebody has added to its wall clock.
+    pub wall: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Checkpoint {
+    known: Known,
+    copy: Vec<Token>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    pub time: u64,
+    pub nodes: Vec<Node>,
+    timing: Timing,
+    planted: Option<Planted>,
+    pub log: BTreeMap<Slot, Entry>,
+    /// Requests that may be done at any time, and more than once if they were sent more than once.
+    pub wire: Vec<(usize, Slot, Entry)>,
+    checkpoint: Option<Checkpoint>,
+    /// What the client was told to be written, has seen in an answer, and was told not to be written.
+    acknowledged: BTreeSet<Token>,
+    seen: BTreeSet<Token>,
+    disowned: BTreeSet<Token>,
+    pub left: Bounds,
+    starts: u64,
+    tokens: Token,
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Time passes.
+    Pass(u64),
+    /// A node that waits for nothing does what its protocol says.
+    Step(usize),
+    /// The log answers a node's question.
+    Answer(usize),
+    /// A request on its way is done, and answered if its sender waits for it.
+    Land(usize),
+    /// It is done, and the answer is lost.
+    LandUnheard(usize),
+    /// It is lost.
+    Lose(usize),
+    /// A node stops waiting.
+    TimeOut(usize),
+    /// A client writes through a node.
+    Write(usize),
+    /// A client reads through a node.
+    Read(usize),
+    /// A node publishes a checkpoint, and trims the log.
+    Checkpoint(usize),
+    Trim(usize),
+    /// A node dies and begins anew.
+    Restart(usize),
+    /// Somebody sets a node's wall clock.
+    SetClock(usize, i64),
+    /// A node gives up its group.
+    Release(usize),
+}
+
+impl World {
+    pub fn new(nodes: usize, timing: Timing, left: Bounds, planted: Option<Planted>) -> Self {
+        let mut world = Self {
+            time: 0,
+            nodes: Vec::new(),
+            timing,
+            planted,
+            log: BTreeMap::new(),
+            wire: Vec::new(),
+            checkpoint: None,
+            acknowledged: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            disowned: BTreeSet::new(),
+            left,
+            starts: 0,
+            tokens: 0,
+        };
+        for _ in 0..nodes {
+            let node = world.started(100, 0);
+            world.nodes.push(node);
+        }
+        world
+    }
+
+    /// A node that begins at the newest checkpoint.
+    fn started(&mut self, rate: u64, offset: u64) -> Node {
+        self.starts += 1;
+        let (known, copy) = match &self.checkpoint {
+            Some(checkpoint) => (checkpoint.known.clone(), checkpoint.copy.clone()),
+            None => (Known::default(), Vec::new()),
+        };
+        let now = Boot(offset + self.time * rate / 100);
+        let group = Group::new(u128::from(self.starts), &format!("n{}", self.starts), self.timing, known, now);
+        let bug = match self.planted {
+            Some(Planted::Protocol(bug)) => Some(bug),
+            _ => None,
+        };
+        Node { group: group.with_bug(bug), copy, waits: None, rate, offset, wall: 0 }
+    }
+
+    pub fn now(&self, node: usize) -> Boot {
+        let Node { rate, offset, wall, .. } = self.nodes[node];
+        let boot = offset + self.time * rate / 100;
+        match self.planted {
+            Some(Planted::WallClock) => Boot(boot.saturating_add_signed(wall)),
+            _ => Boot(boot),
+        }
+    }
+
+    /// Everything that may happen next, but for clocks that are set.
+    pub fn actions(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.time < self.left.time {
+            actions.push(Action::Pass(1));
+        }
+        for (at, node) in self.nodes.iter().enumerate() {
+            match &node.waits {
+                None => {
+                    if node.group.clone().next(self.now(at)).is_some() {
+                        actions.push(Action::Step(at));
+                    }
+                }
+                Some(Call::Append(..)) => {
+                    if self.left.losses > 0 {
+                        actions.push(Action::TimeOut(at));
+                    }
+                }
+                Some(_) => actions.push(Action::Answer(at)),
+            }
+            let answers = node.group.answer(node.group.written().unwrap_or(0), self.now(at));
+            if node.group.written().is_some() {
+                if self.left.writes > 0 {
+                    actions.push(Action::Write(at));
+                }
+                if answers == Leave::Yes {
+                    actions.push(Action::Read(at));
+                }
+                let known = node.group.known();
+                let newest = self.checkpoint.as_ref().map_or(0, |it| it.known.slot);
+                let is_committed = node.group.written() == Some(known.place);
+                if self.left.checkpoints > 0 && is_committed && known.slot > newest {
+                    actions.push(Action::Checkpoint(at));
+                }
+                if self.log.first_key_value().is_some_and(|(slot, _)| *slot <= newest) {
+                    actions.push(Action::Trim(at));
+                }
+            }
+            if self.left.restarts > 0 {
+                actions.push(Action::Restart(at));
+            }
+        }
+        for at in 0..self.wire.len() {
+            actions.push(Action::Land(at));
+            // To those who ask it is as a request that is done after its sender stopped waiting.
+            if self.left.losses > 0 && !self.left.answers_at_once {
+                actions.push(Action::LandUnheard(at));
+            }
+        }
+        actions
+    }
+
+    /// # Errors
+    /// The promise that is broken.
+    pub fn apply(&mut self, action: Action) -> Result<(), String> {
+        self.perform(action)?;
+        self.check_what_is_left()
+    }
+
+    /// What a node that begins now would find.
+    fn check_what_is_left(&self) -> Result<(), String> {
+        let (from, mut left) = match &self.checkpoint {
+            Some(checkpoint) => (checkpoint.known.slot, checkpoint.copy.clone()),
+            None => (0, Vec::new()),
+        };
+        let entries = self.log.range(from + 1..).map(|(_, entry)| entry);
+        left.extend(entries.flat_map(|entry| entry.batches().iter().map(|batch| batch[0])));
+        let once: BTreeSet<Token> = left.iter().copied().collect();
+        if once.len() < left.len() {
+            return Err(format!("a write is there twice: {left:?}"));
+        }
+        if let Some(token) = self.acknowledged.difference(&once).next() {
+            return Err(format!("the acknowledged write {token} is lost"));
+        }
+        match self.disowned.intersection(&once).next() {
+            Some(token) => Err(format!("write {token} is there, and was said not to be")),
+            None => Ok(()),
+        }
+    }
+
+    fn perform(&mut self, action: Action) -> Result<(), String> {
+        match action {
+            Action::Pass(time) => self.time += time,
+            Action::Step(at) => {
+                let now = self.now(at);
+                if let Some(call) = self.nodes[at].group.next(now) {
+                    if let Call::Append(slot, entry) = &call {
+                        self.wire.push((at, *slot, entry.clone()));
+                    }
+                    let is_question = !matches!(call, Call::Append(..));
+                    self.nodes[at].waits = Some(call);
+                    if is_question && self.left.answers_at_once {
+                        return self.perform(Action::Answer(at));
+                    }
+                }
+            }
+            Action::Answer(at) => {
+                let answered = match self.nodes[at].waits {
+                    Some(Call::Read(slot)) => Answered::Read(self.log.get(&slot).cloned()),
+                    _ => Answered::Newest(self.checkpoint.as_ref().map_or_else(Mark::default, |it| it.known.mark())),
+                };
+                return self.hear(at, answered);
+            }
+            Action::Land(request) | Action::LandUnheard(request) => {
+                let (at, slot, entry) = self.wire.remove(request);
+                let answered = match self.log.get(&slot) {
+                    Some(found) => Answered::Occupied(found.clone()),
+                    None => {
+                        self.log.insert(slot, entry.clone());
+                        Answered::Stored
+                    }
+                };
+                if matches!(action, Action::LandUnheard(_)) {
+                    self.left.losses -= 1;
+                } else if self.nodes[at].waits == Some(Call::Append(slot, entry)) {
+                    return self.hear(at, answered);
+                }
+            }
+            Action::Lose(request) => drop(self.wire.remove(request)),
+            Action::TimeOut(at) => {
+                self.left.losses -= 1;
+                return self.hear(at, Answered::Unknown);
+            }
+            Action::Write(at) => {
+                self.left.writes -= 1;
+                let token = self.tokens;
+                self.tokens += 1;
+                let node = &mut self.nodes[at];
+                if node.group.write(Arc::from([token])).is_some() {
+                    node.copy.push(token);
+                }
+            }
+            Action::Read(at) => return self.read(at),
+            Action::Checkpoint(at) => {
+                self.left.checkpoints -= 1;
+                let node = &self.nodes[at];
+                self.checkpoint = Some(Checkpoint { known: node.group.known().clone(), copy: node.copy.clone() });
+            }
+            Action::Trim(_) => {
+                let below = self.checkpoint.as_ref().map_or(0, |it| it.known.slot);
+                let takes_all = self.planted == Some(Planted::TrimsFences);
+                self.log.retain(|slot, entry| *slot > below || (entry.is_kept() && !takes_all));
+            }
+            Action::Restart(at) => {
+                self.left.restarts -= 1;
+                self.restart(at);
+            }
+            Action::SetClock(at, by) => self.nodes[at].wall += by,
+            Action::Release(at) => {
+                let events = self.nodes[at].group.release();
+                return self.act(at, events);
+            }
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, at: usize) {
+        let Node { rate, offset, wall, .. } = self.nodes[at];
+        self.nodes[at] = Node { wall, ..self.started(rate, offset) };
+    }
+
+    fn hear(&mut self, at: usize, answered: Answered) -> Result<(), String> {
+        let now = self.now(at);
+        self.nodes[at].waits = None;
+        let events = self.nodes[at].group.heard(answered, now);
+        self.act(at, events)
+    }
+
+    fn act(&mut self, at: usize, events: Vec<Event>) -> Result<(), String> {
+        for event in events {
+            match event {
+                Event::Apply(entry) => self.nodes[at].copy.extend(entry.batches().iter().map(|batch| batch[0])),
+                // One whose lease is over already learns soon that another one owns the group; until then it answers nobody.
+                Event::Owned(epoch) => {
+                    if self.nodes[at].group.answer(0, self.now(at)) == Leave::Yes {
+                        self.has(at, &self.acknowledged, &format!("owner {epoch} lacks an acknowledged write"))?;
+                        self.has(at, &self.seen, &format!("owner {epoch} lacks what a reader has seen"))?;
+                    }
+                }
+                Event::Committed(place) => self.acknowledged.extend(&self.nodes[at].copy[..place as usize]),
+                Event::Disowned(place) => {
+                    let from = self.nodes[at].group.known().place as usize;
+                    self.disowned.extend(self.nodes[at].copy.drain(from..place as usize));
+                }
+                Event::Ended(End::Disordered(slot)) => {
+                    return Err(format!("slot {slot} contradicts the log before it"));
+                }
+                Event::Ended(_) => {
+                    self.restart(at);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A client asks a node for everything.
+    fn read(&mut self, at: usize) -> Result<(), String> {
+        self.has(at, &self.acknowledged, "a reader does not see an acknowledged write")?;
+        self.has(at, &self.seen, "a reader does not see what an earlier reader saw")?;
+        self.seen.extend(&self.nodes[at].copy);
+        Ok(())
+    }
+
+    fn has(&self, at: usize, wanted: &BTreeSet<Token>, what: &str) -> Result<(), String> {
+        let copy: BTreeSet<Token> = self.nodes[at].copy.iter().copied().collect();
+        match wanted.is_subset(&copy) {
+            true => Ok(()),
+            false => Err(format!("{what}: wanted {wanted:?}, has {copy:?}")),
+        }
+    }
+
+    /// How many writes the client was told to be done.
+    pub fn acknowledged(&self) -> usize {
+        self.acknowledged.len()
+    }
+
+    /// The ownership of the newest entry.
+    pub fn epoch(&self) -> u64 {
+        self.log.last_key_value().map_or(0, |(_, entry)| entry.epoch)
+    }
+}
