@@ -50,11 +50,12 @@ pub(crate) fn facts(rows: &dyn Rows, ask: &AskFacts) -> Result<FactPage> {
             && ask.predicate.as_ref().is_none_or(|predicate| *predicate == fact.predicate)
             && objects.as_ref().is_none_or(|objects| objects.contains(&fact.object))
             && ask.valid_at.is_none_or(|moment| fact.is_valid_at(moment));
-        if fits && let Some(shown) = known(&draft, fact, ask.known_at)? {
-            if shown.believed || ask.history {
-                bytes += weight(&shown.fact);
-                page.facts.push(shown);
-            }
+        if fits
+            && let Some(shown) = known(&draft, fact, ask.known_at)?
+            && (shown.believed || ask.history)
+        {
+            bytes += weight(&shown.fact);
+            page.facts.push(shown);
         }
         Ok(ControlFlow::Continue(()))
     })?;

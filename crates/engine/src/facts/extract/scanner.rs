@@ -50,16 +50,16 @@ fn links(text: &str, found: &mut Vec<Found>) {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &text[at..];
-        if rest.starts_with("[[") {
-            if let Some(length) = rest[2..].find("]]").filter(|length| !rest[2..2 + length].contains('\n')) {
-                let target = rest[2..2 + length].split(['|', '#']).next().unwrap_or_default().trim();
+        if let Some(inside) = rest.strip_prefix("[[") {
+            if let Some(length) = inside.find("]]").filter(|length| !inside[..*length].contains('\n')) {
+                let target = inside[..length].split(['|', '#']).next().unwrap_or_default().trim();
                 push(found, Kind::WikiLink, at, at + length + 4, target);
                 at += length + 4;
                 continue;
             }
-        } else if rest.starts_with("](") {
-            if let Some(length) = rest[2..].find([')', '\n', ' ']) {
-                let target = rest[2..2 + length].trim_matches(['<', '>']);
+        } else if let Some(inside) = rest.strip_prefix("](") {
+            if let Some(length) = inside.find([')', '\n', ' ']) {
+                let target = inside[..length].trim_matches(['<', '>']);
                 push_target(found, at + 2, at + 2 + length, target);
                 at += 2 + length;
                 continue;
