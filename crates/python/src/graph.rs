@@ -125,6 +125,7 @@ macro_rules! write {
 #[pymethods]
 impl Graph {
     /// Asks about paths, ranks or groups: JSON in and JSON out.
+    #[allow(clippy::needless_borrow, reason = "a transaction's graph is a value, the others are references")]
     fn ask(&self, py: Python<'_>, call: &str, question: &str) -> PyResult<String> {
         let question = serde_json::from_str(question).map_err(|error| invalid(py, format!("{call}: {error}")))?;
         let answer: serde_json::Value = ask!(self, py, |graph| networks::ask(&graph, call, question))?;
