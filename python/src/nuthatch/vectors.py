@@ -102,8 +102,8 @@ def _is_list_of_lists(value: object) -> bool:
     if isinstance(value, (str, bytes, bytearray)) or not isinstance(value, Sequence) or not value:
         return False
     first = value[0]
-    return (
-        (hasattr(first, "__array__") and getattr(first, "ndim", 0) == 1) or isinstance(first, (list, tuple, array.array))
+    return (hasattr(first, "__array__") and getattr(first, "ndim", 0) == 1) or isinstance(
+        first, (list, tuple, array.array)
     )
 
 
