@@ -115,7 +115,10 @@ pub(crate) fn check(rows: &dyn Rows, known: &dyn Fn(ContentId) -> bool, deep: bo
     Ok(findings)
 }
 
-fn each(rows: &dyn Rows, prefix: Vec<u8>, visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+/// Looks at a row.
+type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
+
+fn each(rows: &dyn Rows, prefix: Vec<u8>, visit: &mut Visit<'_>) -> Result<()> {
     rows.each(KeyScan { limit: 1_000, ..KeyScan::prefix(prefix) }, &mut |row, stored| {
         visit(row, stored)?;
         Ok(ControlFlow::Continue(()))
