@@ -175,7 +175,7 @@ impl Cache {
     /// An answer that a late verdict has allowed is given for the first time: it counts as one that was judged before it was given.
     fn pay(&self, scope: &Hash, prompt: &str) -> Result<()> {
         let owed = key::owed(&key::hashes(scope, prompt).1);
-        if self.keyspace.values(&[owed.clone()])?.pop().flatten().is_none() {
+        if self.keyspace.values(std::slice::from_ref(&owed))?.pop().flatten().is_none() {
             return Ok(());
         }
         self.change(|draft| {

@@ -51,6 +51,9 @@ impl Collection {
     }
 }
 
+/// Looks at a file's name and what is stored of it, and says whether to go on.
+type VisitFile<'v> = dyn FnMut(&str, &[u8]) -> Result<ControlFlow<()>> + 'v;
+
 impl Core {
     pub fn files(&self, reader: &dyn Reader, prefix: &str) -> Result<Vec<FileInfo>> {
         let files = self.file_entries(reader, prefix)?;
@@ -71,11 +74,7 @@ impl Core {
     }
 
     /// Visits what is stored of each file, from a name on, in their order.
-    pub(crate) fn each_file(
-        &self,
-        from: &str,
-        visit: &mut dyn FnMut(&str, &[u8]) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    pub(crate) fn each_file(&self, from: &str, visit: &mut VisitFile<'_>) -> Result<()> {
         let (store, start) = (self.shared.store()?, self.shard.key(from.as_bytes()));
         until_error(
             |visit| store.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, visit),

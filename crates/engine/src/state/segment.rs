@@ -70,7 +70,7 @@ struct FieldIndex {
 
 /// What searches a field's values.
 enum OfField {
-    Dense(Index),
+    Dense(Box<Index>),
     Sparse(Postings),
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn rows_at_once(dim: usize, memory_bytes: u64) -> u64 {
 impl OfField {
     fn dense(&self) -> Option<&Index> {
         match self {
-            Self::Dense(index) => Some(index),
+            Self::Dense(index) => Some(index.as_ref()),
             Self::Sparse(_) => None,
         }
     }
@@ -200,7 +200,7 @@ impl Segment {
             let place = field_folder(folder, field);
             let index = match FieldKind::of(field) {
                 FieldKind::Sparse => OfField::Sparse(Postings::open(&place.join(POSTINGS_FILE), cache)?),
-                FieldKind::Dense | FieldKind::Tokens => OfField::Dense(Index::open(&place, cache, access)?),
+                FieldKind::Dense | FieldKind::Tokens => OfField::Dense(Box::new(Index::open(&place, cache, access)?)),
             };
             if u64::from(index.slots()) != with_vector.len() {
                 return Err(strange());

@@ -48,7 +48,7 @@ impl TreePassages {
     fn contents_among(&self, entries: &[(String, Vec<u8>)]) -> Result<HashSet<ContentId>> {
         let mut ids = entries.iter().filter_map(|(name, _)| Source::of_name(name)).map(|source| source.id);
         let Some(first) = ids.next() else { return Ok(HashSet::new()) };
-        let last = ids.last().unwrap_or(first);
+        let last = ids.next_back().unwrap_or(first);
         let mut scan = KeyScan { keys_only: true, limit: 10_000, ..KeyScan::prefix(key::contents()) };
         (scan.from, scan.to) = (Bound::Included(key::content(&first)), Bound::Included(key::content(&last)));
         let mut there = HashSet::new();
