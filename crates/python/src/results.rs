@@ -91,6 +91,7 @@ pub struct Hit {
 }
 
 /// Where a hit comes from.
+#[allow(clippy::large_enum_variant, reason = "nearly every hit is the engine's, and a box for each costs more")]
 enum Of {
     Engine(core::Hit),
     /// A server's answer, as Python's `json` reads it.
