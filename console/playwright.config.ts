@@ -5,6 +5,8 @@ export default defineConfig({
   // Each worker has a server and a browser of its own; two processors are what most machines of tests have.
   workers: 2,
   timeout: 60_000,
+  // A machine that does more than this may lose a browser; what fails twice is no accident.
+  retries: 1,
   expect: { timeout: 10_000 },
   reporter: [["list"]],
   outputDir: "test-results",
