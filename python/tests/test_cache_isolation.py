@@ -15,7 +15,7 @@ def near(at):
 
 def test_no_lookup_crosses_scopes_and_users(db):
     dice = random.Random(7)
-    in_scope = db.cache("in scope", budget=0.5, judge=lambda prompt, hit: True)
+    in_scope = db.cache("in-scope", budget=0.5, judge=lambda prompt, hit: True)
     late = db.cache("late", budget=0.5, judge=lambda prompt, hit: True, share_after=2)
     places = list(itertools.product(MODELS, USERS))
     tiers = set()

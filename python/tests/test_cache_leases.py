@@ -133,16 +133,15 @@ print(cache.get_or_compute("the question", compute, lease=2), flush=True)
 def test_processes_wait_for_each_other_and_not_for_the_dead(folder):
     with nuthatch.connect(folder) as db:
         cache = db.cache("answers")
-        other = run_python(OTHER, str(folder), "0.5")
-        assert other.stdout.readline() == "computing\n"
-        assert cache.get_or_compute("The question", lambda: "ours") == "theirs"
-        assert other.stdout.readline() == "theirs\n"
-        assert other.wait() == 0
+        with run_python(OTHER, str(folder), "0.5") as other:
+            assert other.stdout.readline() == "computing\n"
+            assert cache.get_or_compute("The question", lambda: "ours") == "theirs"
+            assert other.stdout.readline() == "theirs\n"
+        assert other.returncode == 0
         cache.clear()
-        dead = run_python(OTHER, str(folder), "600")
-        assert dead.stdout.readline() == "computing\n"
-        dead.kill()
-        dead.wait()
+        with run_python(OTHER, str(folder), "600") as dead:
+            assert dead.stdout.readline() == "computing\n"
+            dead.kill()
         assert cache.get_or_compute("The question", lambda: "ours") == "ours"
 
 

@@ -160,7 +160,7 @@ def test_a_function_extracts_each_text_once(db, facts):
     with pytest.raises(InvalidError, match="name"):
         facts.extract("notes", likes)
     wrong = facts.extract("notes", lambda passage: [42], name="wrong:1")
-    assert wrong.failed == 4
+    assert (wrong.called, wrong.failed) == (4, 11), "four texts, in eleven passages"
     assert "42" in facts.failures("wrong:1")[0].why
 
 

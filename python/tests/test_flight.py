@@ -606,6 +606,7 @@ def test_actions_do_what_they_say(client):
         "readiness",
         "count",
         "facets",
+        "duplicates",
     ]
     create(client)
     put(client, [batch(10, year=pyarrow.array(range(10)))])
