@@ -179,6 +179,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/caches/{cache}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists answers with everything that is kept of them. */
+        post: operations["post_caches_cache_answers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/caches/{cache}/audits": {
         parameters: {
             query?: never;
@@ -230,6 +247,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/caches/{cache}/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keeps answers as another cache had them. Those of the same prompt and scope are replaced. */
+        post: operations["post_caches_cache_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/caches/{cache}/invalidate": {
         parameters: {
             query?: never;
@@ -241,6 +275,26 @@ export interface paths {
         put?: never;
         /** Removes answers by number, tag, source or scope, or all of them. The ledger stays. */
         post: operations["post_caches_cache_invalidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/lease": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says whose it is to compute a missing answer: one caller gets the lease, and the others wait for its answer. An answer that is
+         *     stored ends the lease, as its time does.
+         */
+        post: operations["post_caches_cache_lease"];
         delete?: never;
         options?: never;
         head?: never;
@@ -261,6 +315,40 @@ export interface paths {
          *     An answer by meaning is counted before it is returned, so this needs the scope `write`, too.
          */
         post: operations["post_caches_cache_lookup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/reembed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives answers other vectors: those in the body, or those of the installed model, some answers at a time. */
+        post: operations["post_caches_cache_reembed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/caches/{cache}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives a lease back without an answer: the next who waits gets it. */
+        post: operations["post_caches_cache_release"];
         delete?: never;
         options?: never;
         head?: never;
@@ -400,6 +488,23 @@ export interface paths {
         put?: never;
         /** Deletes records by id, by condition, or by id prefix. */
         post: operations["post_collections_collection_delete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/collections/{collection}/duplicates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists pairs of records whose vectors are nearly the same; it merges nothing. */
+        post: operations["post_collections_collection_duplicates"];
         delete?: never;
         options?: never;
         head?: never;
@@ -649,6 +754,398 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the names of all facts. */
+        get: operations["get_facts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Creates facts of a name if there are none. */
+        put: operations["put_facts_facts"];
+        post?: never;
+        /** Drops all facts of a name, with what extractors found. */
+        delete: operations["delete_facts_facts"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/alias": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Declares a name another name of an entity. */
+        post: operations["post_facts_facts_alias"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/declare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Declares of a relation whether a subject has one value of it at a time. */
+        post: operations["post_facts_facts_declare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says when a fact ended to be true. */
+        post: operations["post_facts_facts_end"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/entities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the entities that facts name, or those of the same normal form. */
+        post: operations["post_facts_facts_entities"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Erases what was taken from records: facts that stand on them alone, and what extractors found there. */
+        post: operations["post_facts_facts_erase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/extract": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lets an extractor that needs no model take one step through a collection. */
+        post: operations["post_facts_facts_extract"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists what an extractor failed at. */
+        post: operations["post_facts_facts_failures"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finds entities that belong together: components or communities. */
+        post: operations["post_facts_facts_groups"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/learn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Keeps what an extractor found in passages, and records the facts. */
+        post: operations["post_facts_facts_learn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finds facts by subject, relation and object, as they are known, or were known at a time. */
+        post: operations["post_facts_facts_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finds the cheapest paths between two entities along facts. */
+        post: operations["post_facts_facts_paths"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/predicates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Lists the relations, and what is declared of them. */
+        post: operations["post_facts_facts_predicates"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/rank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ranks entities by PageRank, personalised when there are seeds. */
+        post: operations["post_facts_facts_rank"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Records facts, all or none. One that is believed already gets the sources that it lacks. */
+        post: operations["post_facts_facts_record"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/remove_alias": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an alias back. */
+        post: operations["post_facts_facts_remove_alias"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/retract": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes facts back: they are not believed from now on. */
+        post: operations["post_facts_facts_retract"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/settle": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Notes of facts whose last source is gone that they are not believed from now on. */
+        post: operations["post_facts_facts_settle"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts facts. */
+        post: operations["post_facts_facts_stats"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/trace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finds the believed facts that stand on records, and the entities that they name. */
+        post: operations["post_facts_facts_trace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tells why a fact is believed or is not: its sources and what they say, what it revises, by which it ended. */
+        post: operations["post_facts_facts_why"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{facts}/work": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes one step through a collection: passages that an extractor has not seen. What it found in texts that it has seen is recorded. */
+        post: operations["post_facts_facts_work"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graphs": {
         parameters: {
             query?: never;
@@ -752,6 +1249,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/graphs/{graph}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finds nodes that belong together: components or communities. Up to a million edges. */
+        post: operations["post_graphs_graph_groups"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/graphs/{graph}/neighbors": {
         parameters: {
             query?: never;
@@ -834,6 +1348,40 @@ export interface paths {
          *     none, and still have a cursor.
          */
         post: operations["post_graphs_graph_nodes_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finds the cheapest paths between two nodes. No path meets a node twice. */
+        post: operations["post_graphs_graph_paths"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/rank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ranks nodes by PageRank, personalised when there are seeds. Up to a million edges. */
+        post: operations["post_graphs_graph_rank"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1381,6 +1929,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/trees/{tree}/index": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tells how far the index is that `grep` uses, which is made in the background. */
+        get: operations["get_trees_tree_index"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes the passages that the files of a tree lack, so that no search has to. */
+        post: operations["post_trees_tree_passages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/trees/{tree}/retention": {
         parameters: {
             query?: never;
@@ -1392,6 +1974,27 @@ export interface paths {
         /** Changes how long versions are kept, and removes those that need not be kept any longer. Creates the tree if it does not exist. */
         put: operations["put_trees_tree_retention"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Searches the files of a tree, as it is or as it was, and returns the best passages. A condition may name fields of passages
+         *     (`lang`, `page`, `heading`) and of files (`path`, `name`, `mtime`, `mode`, `sequence`). Passages that are not there yet are
+         *     made first.
+         */
+        post: operations["post_trees_tree_search"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1491,6 +2094,16 @@ export interface components {
             passages_reused: number;
             /** @description Parts of the file that could not be read. */
             warnings: string[];
+        };
+        /** @description Another name of an entity. */
+        AliasToDeclare: {
+            alias: string;
+            /** @description The name that stands for the entity. */
+            name: string;
+        };
+        /** @description A name that is no alias any more. */
+        AliasToRemove: {
+            alias: string;
         };
         AppendToKey: {
             key: components["schemas"]["Bytes"];
@@ -1678,6 +2291,12 @@ export interface components {
         CacheChange: {
             /**
              * Format: double
+             * @description Wrong answers by meaning that are allowed beside the budget; 1 or more.
+             * @default null
+             */
+            allowance: number | null;
+            /**
+             * Format: double
              * @description The share of answers by meaning that may be wrong; 0: none is given by meaning.
              * @default null
              */
@@ -1711,6 +2330,17 @@ export interface components {
              */
             scope: string[] | null;
             /**
+             * Format: int64
+             * @description An answer is its user's own until so many users have it; 0: it is shared at once. Only of a cache without answers.
+             * @default null
+             */
+            share_after: number | null;
+            /**
+             * @description agreed: they stored the same answer; asked: they stored any answer for a prompt of the same form.
+             * @default null
+             */
+            share_when: string | null;
+            /**
              * Format: double
              * @description How long answers live, in seconds; 0: for ever.
              * @default null
@@ -1724,6 +2354,11 @@ export interface components {
              * @description Answers given for prompts that were judged.
              */
             alias: number;
+            /**
+             * Format: int64
+             * @description Of these, those that waited for an answer that somebody else computed.
+             */
+            awaited: number;
             /**
              * Format: int64
              * @description Answers given for prompts of the same form.
@@ -1740,6 +2375,8 @@ export interface components {
             expired: number;
             /** Format: int64 */
             invalidated: number;
+            /** @description Misses by their reason. */
+            missed: components["schemas"]["CacheMissed"];
             /** Format: int64 */
             misses: number;
             /** Format: int64 */
@@ -1811,6 +2448,8 @@ export interface components {
              * @description The estimated probability that it is wrong. The bound does not rest on it.
              */
             risk?: number | null;
+            /** @description What giving it avoids. */
+            saved: components["schemas"]["CachePrice"];
             /**
              * Format: double
              * @description The cosine of the vectors of both prompts.
@@ -1821,6 +2460,17 @@ export interface components {
             tags: string[];
             /** @description How it was found: exact, canonical, alias or semantic. */
             tier: string;
+        };
+        /** @description Answers to keep as another cache had them. */
+        CacheImport: {
+            /** @description As they were listed. */
+            answers: components["schemas"]["CacheKept"][];
+            vectors?: components["schemas"]["CacheVectorSource"] | null;
+        };
+        /** @description How many answers were kept. */
+        CacheImported: {
+            /** Format: int64 */
+            kept: number;
         };
         /** @description Which answers to remove: exactly one of the fields. */
         CacheInvalidate: {
@@ -1854,6 +2504,91 @@ export interface components {
         CacheInvalidated: {
             /** Format: int64 */
             removed: number;
+        };
+        /** @description An answer with everything that is kept of it. */
+        CacheKept: {
+            cost?: components["schemas"]["CachePrice"];
+            /**
+             * Format: int64
+             * @description When it was stored, in milliseconds since 1970.
+             */
+            created_ms: number;
+            /**
+             * Format: int64
+             * @description Its number.
+             */
+            entry?: number;
+            /**
+             * Format: int64
+             * @description When it expires; null: never.
+             */
+            expires_ms?: number | null;
+            prompt: string;
+            response: unknown;
+            /** @description The hash of its scope, as hexadecimal digits: a cache does not know the parts. */
+            scope: string;
+            sources?: components["schemas"]["CacheSource"][];
+            tags?: string[];
+            /** @description The hash of the user within the scope, if the answer is the user's own. */
+            user?: string | null;
+            /** @description The vector of its prompt, of no particular length. */
+            vector?: number[] | null;
+        };
+        /** @description A lease to give back. */
+        CacheLeaseEnd: {
+            owner: string;
+            /** @description As in the lease. */
+            prompt: string;
+            /** @description As in the lease. */
+            scope?: {
+                [key: string]: string;
+            };
+            /** @description There is an answer, but none to keep: those who wait compute theirs side by side. Otherwise the next of them gets the lease. */
+            unkept?: boolean;
+            /** @description As in the lease. */
+            user?: string | null;
+        };
+        /** @description What giving a lease back did. */
+        CacheLeaseEnded: {
+            /** @description False if its time was up, or another has it. */
+            ended: boolean;
+        };
+        /** @description Whose it is to compute an answer. */
+        CacheLeaseState: {
+            hit?: components["schemas"]["CacheFound"] | null;
+            /**
+             * Format: double
+             * @description How many seconds the lease has left.
+             */
+            left?: number | null;
+            /**
+             * @description `answered`: somebody has done it, see `hit`. `granted`: the caller's, who stores it or gives the lease back. `held`: somebody
+             *     else's; ask again. `free`: everybody's for themselves, as the cache gives nothing, or the answer is none to keep.
+             */
+            state: string;
+        };
+        /** @description A prompt without an answer, which the caller will compute unless somebody else does. */
+        CacheLeaseWanted: {
+            /**
+             * Format: double
+             * @description How many seconds the answer may take, up to 3600; then somebody else may compute it. Default: 60.
+             */
+            lease?: number | null;
+            /** @description A name that no other call has, such as a random number. The same owner extends its lease. */
+            owner: string;
+            /** @description What is asked. */
+            prompt: string;
+            /** @description As in a question. */
+            scope?: {
+                [key: string]: string;
+            };
+            /** @description As in a question. */
+            user?: string | null;
+            /**
+             * Format: double
+             * @description How many seconds to wait while somebody else computes, up to 30. Default: 0.
+             */
+            wait?: number | null;
         };
         /** @description What the promise stands on. */
         CacheLedger: {
@@ -1897,6 +2632,38 @@ export interface components {
              * @description Verdicts that the risk was learned from; 0: its weights are those fitted on public sets.
              */
             verdicts: number;
+            wrong?: components["schemas"]["CacheWrong"] | null;
+        };
+        /** @description Which answers to list. */
+        CacheList: {
+            /**
+             * Format: int64
+             * @description Only those whose number is greater: `next` of the page before.
+             * @default null
+             */
+            after: number | null;
+            /**
+             * @description Default: 100. Long answers make the page shorter.
+             * @default null
+             */
+            limit: number | null;
+            /**
+             * @description Only those of a scope, of all its users.
+             * @default null
+             */
+            scope: {
+                [key: string]: string;
+            } | null;
+            /**
+             * @description Only those with a tag.
+             * @default null
+             */
+            tag: string | null;
+            /**
+             * @description With the vectors of their prompts.
+             * @default false
+             */
+            vectors: boolean;
         };
         /** @description What a lookup found. */
         CacheLookup: {
@@ -1907,12 +2674,81 @@ export interface components {
             /** @description If vetoed: the difference on which the answer turns. */
             veto?: string | null;
         };
+        /** @description Misses by their reason. */
+        CacheMissed: {
+            /** Format: int64 */
+            absent: number;
+            /** Format: int64 */
+            risky: number;
+            /** Format: int64 */
+            shadow: number;
+            /** Format: int64 */
+            stale: number;
+            /** Format: int64 */
+            unproven: number;
+            /** Format: int64 */
+            vetoed: number;
+        };
+        /** @description US dollars. */
+        CacheMoney: {
+            /**
+             * Format: double
+             * @description What the vectors of questions have cost, as those who asked said.
+             */
+            embedding_usd: number;
+            /**
+             * Format: double
+             * @description What the answers that were given would have cost.
+             */
+            gross_usd: number;
+            /**
+             * Format: double
+             * @description What verdicts have cost, as those who reported them said.
+             */
+            judging_usd: number;
+            /**
+             * Format: double
+             * @description What is left: below 0 if the cache costs more than it saves.
+             */
+            net_usd: number;
+            /**
+             * Format: double
+             * @description Of these, answers that turned out to be wrong.
+             */
+            wrong_usd: number;
+        };
+        /** @description A page of answers. */
+        CachePage: {
+            answers: components["schemas"]["CacheKept"][];
+            /**
+             * Format: int64
+             * @description Go on after this one; null on the last page.
+             */
+            next?: number | null;
+            vectors?: components["schemas"]["CacheVectorSource"] | null;
+        };
         /** @description Answers that wait for a verdict, the oldest first. */
         CachePending: {
             waiting: components["schemas"]["CacheWaiting"][];
         };
+        /** @description What an answer costs. */
+        CachePrice: {
+            /**
+             * Format: int64
+             * @description Tokens of the question and of the answer.
+             * @default 0
+             */
+            tokens: number;
+            /**
+             * Format: double
+             * @description US dollars.
+             * @default 0
+             */
+            usd: number;
+        };
         /** @description A prompt to look up or to explain. */
         CacheQuestion: {
+            avoids?: components["schemas"]["CachePrice"] | null;
             /** @description The caller judges: it also gets answers that may not be given yet, and reports whether they are right. */
             judged?: boolean;
             /** @description What is asked. */
@@ -1921,8 +2757,40 @@ export interface components {
             scope?: {
                 [key: string]: string;
             };
+            /**
+             * Format: double
+             * @description What the vector has cost, in US dollars. Storing the answer does not count it again.
+             */
+            spent?: number | null;
+            /** @description Who asks, if the cache shares answers after several users have them. */
+            user?: string | null;
             /** @description The prompt's vector, for caches whose callers bring them. */
             vector?: number[] | null;
+        };
+        /** @description Other vectors for the prompts of a cache. */
+        CacheReembed: {
+            /**
+             * @description Forget all vectors first. Until an answer has one again, it is found by its prompt, form and aliases only.
+             * @default false
+             */
+            restart: boolean;
+            /**
+             * @description Vectors by the numbers of answers. Default: the installed model makes those that are missing, some at a time.
+             * @default null
+             */
+            vectors: {
+                [key: string]: number[];
+            } | null;
+        };
+        /** @description How far it is. */
+        CacheReembedded: {
+            /**
+             * Format: int64
+             * @description Answers that got a vector.
+             */
+            embedded: number;
+            /** @description The installed model has more to do: ask again, without `restart`. */
+            more: boolean;
         };
         /** @description What a verdict did. */
         CacheReported: {
@@ -1932,8 +2800,18 @@ export interface components {
         Caches: {
             caches: string[];
         };
+        /** @description What a cache has saved, and what that has cost. */
+        CacheSavings: components["schemas"]["CacheMoney"] & {
+            /**
+             * Format: int64
+             * @description Tokens that were not paid for again.
+             */
+            tokens: number;
+        };
         /** @description The settings of a cache. */
         CacheSettings: {
+            /** Format: double */
+            allowance: number;
             /** Format: double */
             budget: number;
             /** Format: double */
@@ -1945,6 +2823,9 @@ export interface components {
             /** @description serve, shadow or off. */
             mode: string;
             scope: string[];
+            /** Format: int64 */
+            share_after: number;
+            share_when: string;
             /**
              * Format: double
              * @description In seconds; 0: for ever.
@@ -1964,10 +2845,12 @@ export interface components {
             /** Format: int64 */
             entries: number;
             ledger: components["schemas"]["CacheLedger"];
+            savings: components["schemas"]["CacheSavings"];
             settings: components["schemas"]["CacheSettings"];
         };
         /** @description An answer to keep. */
         CacheStore: {
+            cost?: components["schemas"]["CachePrice"] | null;
             /** @description What was asked. */
             prompt: string;
             /** @description The answer: any JSON value. */
@@ -1976,6 +2859,8 @@ export interface components {
             scope?: {
                 [key: string]: string;
             };
+            /** @description In such a cache: all may get it at once. */
+            shared?: boolean;
             /** @description The records that it was made from. It is no longer given once one of them is replaced or deleted. */
             sources?: components["schemas"]["CacheSource"][];
             /** @description Names by which it can be removed. */
@@ -1985,6 +2870,8 @@ export interface components {
              * @description How long it may be given, in seconds; 0: for ever; default: as the cache says.
              */
             ttl?: number | null;
+            /** @description Whose answer it is, if the cache shares answers after several users have them. */
+            user?: string | null;
             /** @description As in a question. */
             vector?: number[] | null;
         };
@@ -2000,10 +2887,24 @@ export interface components {
              * @description Answers that had to make room.
              */
             evicted: number;
+            /** @description It is given to its user only, until more have it. */
+            private: boolean;
             /** @description An answer for the same prompt is gone. */
             replaced: boolean;
             /** @description False if the cache is off. */
             stored: boolean;
+        };
+        /** @description Where the vectors of a cache come from. */
+        CacheVectorSource: {
+            /**
+             * Format: int64
+             * @description Components of each.
+             */
+            dim: number;
+            /** @description Equal for models that make the same vectors. */
+            fingerprint?: string | null;
+            /** @description The installed model; null if the callers bring them. */
+            model?: string | null;
         };
         /** @description A verdict on an answer. */
         CacheVerdict: {
@@ -2019,6 +2920,11 @@ export interface components {
             hit?: number | null;
             /** @description Whether the caller's user got the answer. */
             served?: boolean;
+            /**
+             * Format: double
+             * @description What the verdict has cost, in US dollars.
+             */
+            spent?: number | null;
             wrong: boolean;
         };
         /** @description An answer that waits for a verdict. */
@@ -2041,6 +2947,24 @@ export interface components {
             risk: number;
             /** @description Whether somebody got it. */
             served: boolean;
+        };
+        /** @description The share of answers by meaning that are wrong. */
+        CacheWrong: {
+            /**
+             * Format: double
+             * @description With probability 1 - failure, no more.
+             */
+            high: number;
+            /**
+             * Format: double
+             * @description So many are known to be.
+             */
+            low: number;
+            /**
+             * Format: double
+             * @description Estimated from the verdicts, each weighed by the odds with which it was chosen.
+             */
+            share: number;
         };
         Caller: {
             /**
@@ -2350,6 +3274,38 @@ export interface components {
             records: number;
             well: boolean;
         };
+        /** @description Two records, the one with the lower id first. */
+        DuplicatePair: {
+            first: string;
+            second: string;
+            /**
+             * Format: double
+             * @description The cosine of their vectors.
+             */
+            similarity: number;
+        };
+        /** @description Pairs. One may come on two pages, once for each of its records. */
+        DuplicatesAnswer: {
+            /** @description Where to go on; null at the end. */
+            cursor?: string | null;
+            pairs: components["schemas"]["DuplicatePair"][];
+        };
+        /** @description Which pairs to look for. */
+        DuplicatesQuestion: {
+            /** @description Of the page before, to go on. */
+            cursor?: string | null;
+            /** @description Records of a page; default 100. */
+            limit?: number | null;
+            /** @description Nearest records that are compared with each; default 10. */
+            neighbors?: number | null;
+            /**
+             * Format: double
+             * @description The cosine from which on two records are a pair; default 0.95.
+             */
+            threshold?: number | null;
+            /** @description Only records whose payload passes this condition. */
+            where?: string | null;
+        };
         /** @enum {string} */
         Durable: "commit" | "interval" | "os";
         /**
@@ -2394,6 +3350,45 @@ export interface components {
             /** @description Base64 (RFC 4648, with padding). */
             base64: string;
         };
+        /**
+         * @description Why a fact ended: `rule` (a later value of a functional relation), `replaced`, `retracted`, `ended` (somebody said when), or
+         *     `source` (its last passage is gone).
+         */
+        EndOfFact: {
+            at: string;
+            /**
+             * Format: int64
+             * @description The fact by which.
+             */
+            by?: number | null;
+            why: string;
+        };
+        /** @description Entities by their normal forms. */
+        EntitiesAnswer: {
+            cursor?: string | null;
+            entities: components["schemas"]["EntityAnswer"][];
+        };
+        /** @description Which entities. */
+        EntitiesQuestion: {
+            cursor?: string | null;
+            /** @description Whose normal form is that of this: candidates of the same entity. */
+            like?: string | null;
+            /** @description Entities of a page; default 1,000. */
+            limit?: number | null;
+            /** @description Whose normal forms begin as that of this does. */
+            prefix?: string;
+        };
+        /** @description A name that facts use. */
+        EntityAnswer: {
+            alias_of?: string | null;
+            aliases: string[];
+            /**
+             * Format: int64
+             * @description Facts that name it, believed or not.
+             */
+            facts: number;
+            name: string;
+        };
         /** @description What to erase from the collection: exactly one of the four. */
         Erase: {
             ids: string[];
@@ -2406,6 +3401,24 @@ export interface components {
         } | {
             /** @description A file, or every file in a folder, with its passages. */
             files: string;
+        };
+        /** @description What an erasure removed. `POST /v1/reclaim` removes the bytes. */
+        EraseAnswer: {
+            /**
+             * Format: int64
+             * @description Facts that stood on these passages alone.
+             */
+            facts: number;
+            /**
+             * Format: int64
+             * @description What extractors had found in these passages.
+             */
+            memos: number;
+            /**
+             * Format: int64
+             * @description Sources of facts that stand on others, too.
+             */
+            sources: number;
         };
         ErasedFromTree: {
             /**
@@ -2433,6 +3446,44 @@ export interface components {
              */
             expires_in_ms?: number | null;
             key: components["schemas"]["Bytes"];
+        };
+        /** @description What extracting did. */
+        ExtractAnswer: {
+            /**
+             * Format: int64
+             * @description Facts that were not there.
+             */
+            added: number;
+            /**
+             * Format: int64
+             * @description Texts that the extractor was called for.
+             */
+            called: number;
+            /**
+             * Format: int64
+             * @description Passages that changed meanwhile; the next call gets them.
+             */
+            changed: number;
+            /** @description There is more: ask again with it. */
+            cursor?: string | null;
+            /**
+             * Format: int64
+             * @description Facts that ended: by a rule, or because no passage says so any more.
+             */
+            ended: number;
+            /** Format: int64 */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Passages whose facts were recorded from what is known of their text.
+             */
+            known: number;
+        };
+        /** @description Which extractor that needs no model: `links` or `mentions`. */
+        ExtractQuestion: {
+            collection: string;
+            cursor?: string | null;
+            extractor: string;
         };
         /** @description The values of one field among the records that match. Counts are exact. */
         Facet: {
@@ -2474,6 +3525,277 @@ export interface components {
             /** @description A boolean, a number or a text. 1 and 1.0 are two values. */
             value: unknown;
         };
+        /** @description A fact. */
+        FactAnswer: {
+            /** @description Nobody ended it, and a source stands. */
+            believed: boolean;
+            /**
+             * Format: double
+             * @description The highest confidence of its sources.
+             */
+            confidence: number;
+            ended?: components["schemas"]["EndOfFact"] | null;
+            /** Format: int64 */
+            number: number;
+            /** @description The entity; null when there is a value. */
+            object?: string | null;
+            predicate: string;
+            recorded: string;
+            /**
+             * Format: int64
+             * @description The fact that it repeats, with another end.
+             */
+            revises?: number | null;
+            sources: components["schemas"]["SourceOfFact"][];
+            subject: string;
+            valid_from?: string | null;
+            valid_to?: string | null;
+            /** @description The value; null when there is an entity. */
+            value?: unknown;
+        };
+        /** @description A fact as an extractor finds it. */
+        FactFound: {
+            /** Format: double */
+            confidence?: number | null;
+            /**
+             * Format: int32
+             * @description The byte after the last; left out, the end of the text.
+             */
+            end?: number;
+            object?: string | null;
+            predicate: string;
+            /**
+             * Format: int32
+             * @description The first byte of the text that says so; default 0.
+             */
+            start?: number;
+            /** @description Left out: the document. */
+            subject?: string | null;
+            valid_from?: string | null;
+            valid_to?: string | null;
+            value?: unknown;
+        };
+        /** @description The number of a fact. */
+        FactNumber: {
+            /** Format: int64 */
+            number: number;
+        };
+        /** @description A passage, and which bytes of it. */
+        FactPassage: {
+            collection: string;
+            /**
+             * Format: int32
+             * @description The byte after the last; left out, the end of the text.
+             */
+            end?: number;
+            /** @description The record. */
+            id: string;
+            /**
+             * Format: int32
+             * @description The first byte; default 0.
+             */
+            start?: number;
+        };
+        /** @description The fact that says so. */
+        FactRevised: {
+            /** Format: int64 */
+            number: number;
+        };
+        /** @description Facts in the order in which they were recorded. */
+        FactsAnswer: {
+            /**
+             * Format: int64
+             * @description Where to go on; null at the end.
+             */
+            after?: number | null;
+            facts: components["schemas"]["FactAnswer"][];
+        };
+        /** @description Whether that changed something. */
+        FactsChanged: {
+            changed: boolean;
+        };
+        /** @description How many facts there are. */
+        FactsCounts: {
+            /**
+             * Format: int64
+             * @description Of these, facts that ended.
+             */
+            ended: number;
+            /** Format: int64 */
+            facts: number;
+        };
+        /** @description How many facts ended. */
+        FactsEnded: {
+            /** Format: int64 */
+            ended: number;
+        };
+        /** @description Which entities belong together. */
+        FactsGroupsQuestion: {
+            /** @description By any path (`components`, the default), or by having more facts among each other than by chance (`communities`). */
+            by?: string;
+            /** @description Facts as they were known at that time. */
+            known_at?: string | null;
+            /** @description Groups of the answer; default 100. */
+            limit?: number | null;
+            /** @description Entities that are named of each; default 100. */
+            members?: number | null;
+            /** @description Only facts of these relations. */
+            types?: string[];
+            /** @description Only facts that were true at that time. */
+            valid_at?: string | null;
+        };
+        FactsName: {
+            name: string;
+        };
+        FactsNames: {
+            facts: string[];
+        };
+        /** @description A call that takes nothing. */
+        FactsNothing: Record<string, unknown>;
+        /** @description The cheapest paths between two entities. */
+        FactsPathsQuestion: {
+            /** @description What a fact costs: 1 (`hops`, the default), its confidence (`weight`), or 1 divided by it (`strength`). */
+            cost?: string;
+            /** @description How many paths; default 1. */
+            count?: number | null;
+            /** @description Which way facts may be gone: `out` (the default), `in` or `both`. */
+            direction?: string;
+            /** @description Where they begin. */
+            from: string;
+            /** @description Facts as they were known at that time. */
+            known_at?: string | null;
+            /**
+             * Format: int32
+             * @description Most facts of a path; default 64.
+             */
+            max_steps?: number | null;
+            /** @description Where they end. */
+            to: string;
+            /** @description Only facts of these relations. */
+            types?: string[];
+            /** @description Only facts that were true at that time. */
+            valid_at?: string | null;
+        };
+        /** @description Which facts. What is left out selects nothing. */
+        FactsQuestion: {
+            /**
+             * Format: int64
+             * @description Continue after this fact.
+             */
+            after?: number | null;
+            /** @description Also facts that are not believed any more. */
+            history?: boolean;
+            /** @description As they were known at that time. */
+            known_at?: string | null;
+            /** @description Facts of a page; default 1,000. */
+            limit?: number | null;
+            /** @description Of this entity, by any of its names. */
+            object?: string | null;
+            predicate?: string | null;
+            /** @description About this entity, by any of its names. */
+            subject?: string | null;
+            /** @description True at that time. */
+            valid_at?: string | null;
+            /** @description Of this value. */
+            value?: unknown;
+        };
+        /** @description Which entities matter most. */
+        FactsRankQuestion: {
+            /**
+             * Format: double
+             * @description The probability to go on along a fact; default 0.85.
+             */
+            damping?: number | null;
+            /** @description Which way facts are gone: `out` (the default), `in` or `both`. */
+            direction?: string;
+            /** @description Facts as they were known at that time. */
+            known_at?: string | null;
+            /** @description Entities of the answer; default 100. */
+            limit?: number | null;
+            /** @description Where a walk begins again, all with the same share; none: anywhere. */
+            seeds?: string[];
+            /** @description Only facts of these relations. */
+            types?: string[];
+            /** @description Only facts that were true at that time. */
+            valid_at?: string | null;
+        };
+        /** @description What recording did. */
+        FactsRecorded: {
+            /**
+             * Format: int64
+             * @description Facts that were not there.
+             */
+            added: number;
+            /**
+             * Format: int64
+             * @description Facts that ended by it.
+             */
+            ended: number;
+            /** @description The number of each fact; of one that was there, the number that it has. */
+            numbers: number[];
+        };
+        /** @description Facts to record, all or none. */
+        FactsToRecord: {
+            /** @description 10,000 at most. */
+            facts: components["schemas"]["FactToRecord"][];
+        };
+        /** @description Facts to take back. */
+        FactsToRetract: {
+            numbers: number[];
+        };
+        /** @description When a fact ended to be true. */
+        FactToEnd: {
+            /** Format: int64 */
+            number: number;
+            valid_to: string;
+        };
+        /** @description A fact to record. It has an `object`, which is an entity, or a `value`. */
+        FactToRecord: {
+            /**
+             * Format: double
+             * @description From 0 to 1; default 1.
+             */
+            confidence?: number | null;
+            /** @description Who found it. */
+            extractor?: string;
+            /** @description The entity that it relates the subject to. */
+            object?: string | null;
+            /** @description Which relation. */
+            predicate: string;
+            /**
+             * Format: int64
+             * @description The number of a fact that it takes the place of.
+             */
+            replaces?: number | null;
+            /** @description Where it was read; none: the caller stands for it. */
+            sources?: components["schemas"]["FactPassage"][];
+            /** @description Whom or what it is about. */
+            subject: string;
+            /** @description When it began to be true. */
+            valid_from?: string | null;
+            /** @description When it ended to be true. */
+            valid_to?: string | null;
+            /** @description A text, a number or a boolean, in place of an entity. */
+            value?: unknown;
+        };
+        /** @description A failure of an extractor. */
+        FailureAnswer: {
+            at: string;
+            /** Format: int32 */
+            calls: number;
+            id: string;
+            why: string;
+        };
+        /** @description What an extractor failed at. */
+        FailuresAnswer: {
+            failures: components["schemas"]["FailureAnswer"][];
+        };
+        /** @description Of which extractor. */
+        FailuresQuestion: {
+            extractor: string;
+            /** @description Failures of the answer; default 100. */
+            limit?: number | null;
+        };
         /** @description Which fields of a payload change, and how; the others stay. A path such as `meta.author` leads into a map. */
         FieldChange: {
             /** @description Lists by path: the list gets those of the values that it lacks. A missing list is made. */
@@ -2493,6 +3815,11 @@ export interface components {
              */
             unset: string[];
         };
+        /**
+         * @description The value of a vector field: a vector; for a sparse field its indices and values; for a field of token vectors one vector for each
+         *     token.
+         */
+        FieldVector: components["schemas"]["Vector"] | components["schemas"]["Sparse"] | components["schemas"]["Vector"][];
         File: {
             /** Format: int64 */
             bytes: number;
@@ -2607,6 +3934,11 @@ export interface components {
             path: string;
             why: string;
         };
+        /**
+         * @description Whether the index tells which files are read. What is printed is the same.
+         * @enum {string}
+         */
+        GrepIndex: "auto" | "never" | "always";
         /** @description A message that ripgrep has not. */
         GrepLast: {
             /** @description All was searched, but for what it names. */
@@ -2624,6 +3956,46 @@ export interface components {
          * @enum {string}
          */
         GrepOutput: "lines" | "count" | "count_matches" | "files_with_matches" | "files_without_match" | "json";
+        /** @description What was read. */
+        GrepRead: {
+            /**
+             * Format: int64
+             * @description Bytes of contents that were read.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Contents that can match by their grams, with those whose grams are not known.
+             */
+            candidates: number;
+            /**
+             * Format: int64
+             * @description Contents that the index knows, of all versions of all trees.
+             */
+            contents: number;
+            /**
+             * Format: int64
+             * @description Files, or versions, whose bytes were searched.
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description Grams that were looked up in the index.
+             */
+            grams: number;
+            /**
+             * Format: int64
+             * @description Bytes of the index that were read.
+             */
+            index_bytes: number;
+            /**
+             * Format: int64
+             * @description Contents that wait for their grams to be found.
+             */
+            pending: number;
+            /** @description Why every file was read; null where the index told which ones to read. */
+            scanned?: string | null;
+        };
         /** @description The last message of an answer of JSON, after ripgrep's: `{"type": "report", "data": …}`. */
         GrepReport: {
             /** @description With `pages`: where to go on; null at the end. */
@@ -2632,6 +4004,7 @@ export interface components {
             cut: components["schemas"]["GrepCut"][];
             /** @description Some content counted as a match. */
             matched: boolean;
+            read: components["schemas"]["GrepRead"];
             /**
              * Format: int64
              * @description Files, or versions, that were searched.
@@ -2733,6 +4106,8 @@ export interface components {
              * @default false
              */
             include_zero: boolean;
+            /** @default auto */
+            index: components["schemas"]["GrepIndex"];
             /**
              * @description The lines that do not match (`-v`).
              * @default false
@@ -2878,6 +4253,35 @@ export interface components {
              */
             word: boolean;
         };
+        /** @description Groups, the largest first. */
+        GroupsAnswer: {
+            /** Format: int64 */
+            edges_total: number;
+            groups: components["schemas"]["NodeGroup"][];
+            /** Format: int64 */
+            groups_total: number;
+            /**
+             * Format: double
+             * @description Of communities: how many more edges they have inside than by chance, below 1.
+             */
+            modularity?: number | null;
+            /**
+             * Format: int64
+             * @description Nodes with edges.
+             */
+            nodes_total: number;
+        };
+        /** @description Which nodes belong together. */
+        GroupsQuestion: {
+            /** @description By any path (`components`, the default), or by having more edges among each other than by chance (`communities`). */
+            by?: string;
+            /** @description Groups of the answer; default 100. */
+            limit?: number | null;
+            /** @description Nodes that are named of each; default 100. */
+            members?: number | null;
+            /** @description Only edges of these types. */
+            types?: string[];
+        };
         Health: {
             /** @description `ok` */
             status: string;
@@ -2899,7 +4303,7 @@ export interface components {
             vector?: components["schemas"]["Vector"] | null;
             /** @description Vectors of named fields, if the request asked for vectors. */
             vectors?: {
-                [key: string]: components["schemas"]["Vector"];
+                [key: string]: components["schemas"]["FieldVector"];
             };
         };
         /** @enum {string} */
@@ -2961,6 +4365,13 @@ export interface components {
         Keyspaces: {
             keyspaces: string[];
         };
+        /** @description What an extractor found. */
+        LearnQuestion: {
+            collection: string;
+            extractor: string;
+            /** @description 1,000 at most. */
+            results: components["schemas"]["PassageLearned"][];
+        };
         Leg: {
             /** @description From 1. */
             rank: number;
@@ -2969,6 +4380,7 @@ export interface components {
         };
         /** @description A hit's place in each leg that found it. */
         Legs: {
+            rerank?: components["schemas"]["Leg"] | null;
             text?: components["schemas"]["Leg"] | null;
             vector?: components["schemas"]["Leg"] | null;
             /** @description Of `vectors`, by field. */
@@ -2999,6 +4411,12 @@ export interface components {
         MetricName: "cosine" | "dot" | "l2" | "hamming";
         /** @enum {string} */
         ModeName: "hybrid" | "text" | "vector";
+        /** @description An entity, and how many of the facts name it. */
+        NamedEntity: {
+            /** Format: int64 */
+            facts: number;
+            name: string;
+        };
         NameTreeSnapshot: {
             name: string;
         };
@@ -3026,6 +4444,31 @@ export interface components {
             /** @description As for nodes that are read by id; ignored where a transaction lists its reads. */
             with?: components["schemas"]["BatchGraph"][];
         };
+        /** @description A path. */
+        NetworkPath: {
+            /**
+             * Format: double
+             * @description The sum of its edges' costs.
+             */
+            cost: number;
+            /** @description Its edges; none when it ends where it begins. */
+            steps: components["schemas"]["NetworkStep"][];
+        };
+        /** @description An edge of a path, in the direction in which it is gone. */
+        NetworkStep: {
+            /**
+             * Format: int64
+             * @description The fact that says so; absent in graphs.
+             */
+            fact?: number | null;
+            from: string;
+            /** @description The edge leads the other way. */
+            reversed: boolean;
+            to: string;
+            type: string;
+            /** Format: double */
+            weight: number;
+        };
         /** @description Options of a collection. An omitted option keeps its stored value, or takes the default. */
         NewCollection: {
             /** @description Dimensions of the vectors; default: those of the embedder or of the first vector. */
@@ -3040,10 +4483,11 @@ export interface components {
                 [key: string]: components["schemas"]["NewVectorField"];
             };
         };
-        /** @description A named vector field. A new one needs `dim`; an existing one keeps omitted options. */
+        /** @description A named vector field. A new one needs `dim`, unless it is sparse; an existing one keeps omitted options. */
         NewVectorField: {
             dim?: number | null;
             elements?: components["schemas"]["ElementsName"] | null;
+            kind?: components["schemas"]["VectorFieldKind"] | null;
             metric?: components["schemas"]["MetricName"] | null;
         };
         /** @description A node of a graph. */
@@ -3055,6 +4499,13 @@ export interface components {
             properties?: Record<string, unknown>;
             /** @description What it is. */
             type: string;
+        };
+        /** @description Nodes that belong together. */
+        NodeGroup: {
+            /** @description The first of them by id. */
+            members: string[];
+            /** Format: int64 */
+            size: number;
         };
         NodeIds: {
             ids: string[];
@@ -3081,6 +4532,57 @@ export interface components {
             /** @description False if the time limit passed first. */
             done: boolean;
         };
+        /** @description What an extractor found in a passage, or why it failed. */
+        PassageLearned: {
+            facts?: components["schemas"]["FactFound"][];
+            /** @description Why it failed. */
+            failed?: string | null;
+            hash: string;
+            id: string;
+        };
+        /** @description A passage to extract from. Passages of one hash have one answer. */
+        PassageOfWork: {
+            code: boolean;
+            /** @description Headings or symbols that it stands under. */
+            context?: string | null;
+            /** @description The path of its file, or the record. */
+            document: string;
+            hash: string;
+            id: string;
+            text: string;
+        };
+        /** @description Passages to trace or to erase from. */
+        PassagesQuestion: {
+            collection: string;
+            /** @description The records. */
+            ids: string[];
+        };
+        /** @description Paths, the cheapest first. */
+        PathsAnswer: {
+            paths: components["schemas"]["NetworkPath"][];
+            /** @description The search ended early: there may be further, and cheaper paths. */
+            truncated: boolean;
+        };
+        /** @description The cheapest paths between two nodes. */
+        PathsQuestion: {
+            /** @description What an edge costs: 1 (`hops`, the default), its `weight`, or 1 divided by it (`strength`). */
+            cost?: string;
+            /** @description How many paths; default 1. */
+            count?: number | null;
+            /** @description Which way edges may be gone: `out` (the default), `in` or `both`. */
+            direction?: string;
+            /** @description Where they begin. */
+            from: string;
+            /**
+             * Format: int32
+             * @description Most edges of a path; default 64.
+             */
+            max_steps?: number | null;
+            /** @description Where they end. */
+            to: string;
+            /** @description Only edges of these types. */
+            types?: string[];
+        };
         /** @description The progress of a collection's vectors. A record without its vector is found by its words. */
         PendingVectors: {
             /**
@@ -3093,6 +4595,27 @@ export interface components {
              * @description Records that have their vector.
              */
             vectors: number;
+        };
+        /** @description A relation. */
+        PredicateAnswer: {
+            /**
+             * Format: int64
+             * @description Facts that have it, believed or not.
+             */
+            facts: number;
+            /** @description One value at a time: a later one ends the one before. */
+            functional: boolean;
+            name: string;
+        };
+        /** @description All relations. */
+        PredicatesAnswer: {
+            predicates: components["schemas"]["PredicateAnswer"][];
+        };
+        /** @description What to declare of a relation. */
+        PredicateToDeclare: {
+            /** @description One value at a time. */
+            functional: boolean;
+            predicate: string;
         };
         /** @description What went wrong, and what to do next. */
         Problem: {
@@ -3144,6 +4667,44 @@ export interface components {
             /** @description The target of a symbolic link, as it is spelt. */
             target?: string | null;
         };
+        /** @description Nodes, the highest rank first. All ranks sum up to 1. */
+        RankAnswer: {
+            /** Format: int64 */
+            edges_total: number;
+            nodes: components["schemas"]["RankedNode"][];
+            /**
+             * Format: int64
+             * @description Nodes with edges.
+             */
+            nodes_total: number;
+            /**
+             * Format: int32
+             * @description Rounds until the ranks stood still.
+             */
+            rounds: number;
+        };
+        /** @description A node and its rank. */
+        RankedNode: {
+            id: string;
+            /** Format: double */
+            rank: number;
+        };
+        /** @description Which nodes matter most. */
+        RankQuestion: {
+            /**
+             * Format: double
+             * @description The probability to go on along an edge; default 0.85.
+             */
+            damping?: number | null;
+            /** @description Which way edges are gone: `out` (the default), `in` or `both`. */
+            direction?: string;
+            /** @description Nodes of the answer; default 100. */
+            limit?: number | null;
+            /** @description Where a walk begins again, all with the same share; none: anywhere. */
+            seeds?: string[];
+            /** @description Only edges of these types. */
+            types?: string[];
+        };
         Receipts: {
             /** @description Oldest first. */
             receipts: Record<string, unknown>[];
@@ -3167,7 +4728,7 @@ export interface components {
             vector?: components["schemas"]["Vector"] | null;
             /** @description Vectors of named fields. */
             vectors?: {
-                [key: string]: components["schemas"]["Vector"];
+                [key: string]: components["schemas"]["FieldVector"];
             };
         };
         /** @description A change of some records. */
@@ -3195,6 +4756,15 @@ export interface components {
              * @description Files, folders and links. Their versions stay.
              */
             removed: number;
+        };
+        /** @description How the best hits are ranked anew. */
+        Rerank: {
+            /** @description How many of the best hits to compare; default 100, at least limit and offset together. */
+            candidates?: number;
+            /** @description The query's: one vector for each of its tokens. */
+            tokens: components["schemas"]["Vector"][];
+            /** @description The field of token vectors. */
+            using: string;
         };
         /** @description Which keys to list. */
         ScanKeys: {
@@ -3244,6 +4814,7 @@ export interface components {
              *     default 0.99.
              */
             recall?: number | null;
+            rerank?: components["schemas"]["Rerank"] | null;
             /**
              * Format: float
              * @description Leave out records with a worse score: a lower one, or a greater distance where the score is a distance.
@@ -3265,9 +4836,9 @@ export interface components {
             vector_format?: components["schemas"]["VectorFormat"];
             /** Format: float */
             vector_weight?: number;
-            /** @description Further legs: query vectors by named field. */
+            /** @description Further legs: query vectors by named field; for a sparse field its indices and values. */
             vectors?: {
-                [key: string]: components["schemas"]["Vector"];
+                [key: string]: components["schemas"]["FieldVector"];
             };
             /** @description Only records whose payload matches this condition, for example `year >= 2024 and team in ('core', 'ops')`. */
             where?: string | null;
@@ -3297,6 +4868,16 @@ export interface components {
              */
             timeout_ms?: number | null;
         };
+        /** @description What an upkeep found. */
+        SettleAnswer: {
+            /**
+             * Format: int64
+             * @description Facts whose last source is gone.
+             */
+            ended: number;
+            /** Format: int64 */
+            looked_at: number;
+        };
         /** @description All data of a tenant at one moment. */
         Snapshot: {
             /** Format: int64 */
@@ -3314,6 +4895,28 @@ export interface components {
         Snapshots: {
             /** @description Oldest first. */
             snapshots: components["schemas"]["Snapshot"][];
+        };
+        /** @description A source of a fact. Without a `collection`, a caller stands for it. */
+        SourceOfFact: {
+            collection?: string | null;
+            /** Format: double */
+            confidence: number;
+            /** Format: int32 */
+            end?: number | null;
+            extractor: string;
+            id?: string | null;
+            recorded: string;
+            /** @description The passage is there as it was. Only in answers to `why`. */
+            stands?: boolean | null;
+            /** Format: int32 */
+            start?: number | null;
+            /** @description What it says there. Only in answers to `why`. */
+            text?: string | null;
+        };
+        /** @description Weights of terms: as many values, finite and above 0, as indices, each of which occurs once. */
+        Sparse: {
+            indices: number[];
+            values: number[];
         };
         StartBackup: {
             /** @description Include the indexes, so that a restored folder is fast at once. */
@@ -3356,7 +4959,7 @@ export interface components {
             vector?: components["schemas"]["Vector"] | null;
             /** @description Vectors of named fields, only if the request asked for them. */
             vectors?: {
-                [key: string]: components["schemas"]["Vector"];
+                [key: string]: components["schemas"]["FieldVector"];
             };
         };
         /** @description The subject of a problem. */
@@ -3419,6 +5022,14 @@ export interface components {
         };
         TimeToLiveOf: {
             key: components["schemas"]["Bytes"];
+        };
+        /** @description What stands on passages. */
+        TraceAnswer: {
+            /** @description Those that the facts name, the most frequent first. */
+            entities: components["schemas"]["NamedEntity"][];
+            facts: components["schemas"]["FactAnswer"][];
+            /** @description There are more facts. */
+            truncated: boolean;
         };
         /** @description The reads that the writes depend on, in one keyspace, one graph or one collection. */
         TransactionRead: {
@@ -3544,6 +5155,29 @@ export interface components {
         TreeEntryKind: "file" | "folder" | "link" | "gone";
         /** @description What is gone. */
         TreeGone: components["schemas"]["RemovedFromTree"] | components["schemas"]["ErasedFromTree"];
+        /** @description How far the index is that searches use. All trees of a tenant share it. */
+        TreeIndex: {
+            /**
+             * Format: int64
+             * @description About how many bytes it has, before they are compressed.
+             */
+            index_bytes: number;
+            /**
+             * Format: int64
+             * @description Contents that are in it.
+             */
+            indexed: number;
+            /**
+             * Format: int64
+             * @description Bytes of the contents that are in it.
+             */
+            indexed_bytes: number;
+            /**
+             * Format: int64
+             * @description Contents that are not yet; a search reads them in any case.
+             */
+            pending: number;
+        };
         /** @description A tree, and what it holds. */
         TreeInfo: {
             /**
@@ -3580,6 +5214,31 @@ export interface components {
             cursor?: string | null;
             /** @description In the order of the bytes of their paths. */
             entries: components["schemas"]["TreeEntry"][];
+        };
+        /** @description What was made. */
+        TreePassages: {
+            /**
+             * Format: int64
+             * @description Contents that were read.
+             */
+            contents: number;
+            /**
+             * Format: int64
+             * @description Passages that were made of them.
+             */
+            passages: number;
+            /**
+             * Format: int64
+             * @description Passages of all trees of the tenant whose vectors are still to come.
+             */
+            pending: number;
+            /**
+             * Format: int64
+             * @description Of these, passages whose text was there before: their vectors were kept.
+             */
+            reused: number;
+            /** @description Files that gave none, up to 1,000. */
+            unread: components["schemas"]["UnreadTreeFile"][];
         };
         /** @description What a write did. */
         TreePutReport: {
@@ -3670,6 +5329,13 @@ export interface components {
             /** @description The newest first, those included that say that the path is gone. */
             versions: components["schemas"]["TreeEntry"][];
         };
+        UnreadTreeFile: {
+            /** @description False for what is passed over by design, such as binaries. */
+            is_error: boolean;
+            path: string;
+            /** @description The reason, and what to do about it. */
+            why: string;
+        };
         Updated: {
             /**
              * Format: int64
@@ -3711,8 +5377,11 @@ export interface components {
         Vector: number[] | string;
         /** @description A named vector field. */
         VectorField: {
+            /** @description 0 where values are sparse. */
             dim: number;
             elements: string;
+            /** @description `dense`, `sparse` or `tokens`. */
+            kind: string;
             metric: string;
             /**
              * Format: int64
@@ -3720,6 +5389,8 @@ export interface components {
              */
             vectors: number;
         };
+        /** @enum {string} */
+        VectorFieldKind: "dense" | "sparse" | "tokens";
         /**
          * @description The encoding of vectors in an answer.
          * @enum {string}
@@ -3762,6 +5433,39 @@ export interface components {
         };
         WasThere: {
             found: boolean;
+        };
+        /** @description Why a fact is believed, or is not. */
+        WhyAnswer: {
+            ended_by?: components["schemas"]["FactAnswer"] | null;
+            fact: components["schemas"]["FactAnswer"];
+            /** @description The facts before it that it revises, the newest first. */
+            revises: components["schemas"]["FactAnswer"][];
+        };
+        /** @description A step through a collection. */
+        WorkAnswer: {
+            cursor?: string | null;
+            /**
+             * Format: int64
+             * @description Passages at which it failed before.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Passages whose facts were recorded from what is known of their text.
+             */
+            known: number;
+            passages: components["schemas"]["PassageOfWork"][];
+        };
+        /** @description Passages that an extractor has not seen. */
+        WorkQuestion: {
+            collection: string;
+            cursor?: string | null;
+            /** @description Its name, with a version: another one is asked anew. */
+            extractor: string;
+            /** @description Passages of a step; default 100. */
+            limit?: number | null;
+            /** @description Also passages at which it failed. */
+            retry?: boolean;
         };
         WriteKeys: {
             /** @description Applied atomically; if several change the same key, the last one counts. */
@@ -4162,6 +5866,41 @@ export interface operations {
             };
         };
     };
+    post_caches_cache_answers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheList"];
+            };
+        };
+        responses: {
+            /** @description A page of answers, by their numbers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CachePage"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_caches_cache_audits: {
         parameters: {
             query?: never;
@@ -4267,6 +6006,41 @@ export interface operations {
             };
         };
     };
+    post_caches_cache_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheImport"];
+            };
+        };
+        responses: {
+            /** @description How many were kept: those that have expired are left out */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheImported"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_caches_cache_invalidate: {
         parameters: {
             query?: never;
@@ -4302,6 +6076,41 @@ export interface operations {
             };
         };
     };
+    post_caches_cache_lease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheLeaseWanted"];
+            };
+        };
+        responses: {
+            /** @description Whose it is, or the answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheLeaseState"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_caches_cache_lookup: {
         parameters: {
             query?: never;
@@ -4324,6 +6133,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CacheLookup"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_reembed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheReembed"];
+            };
+        };
+        responses: {
+            /** @description How far it is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheReembedded"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_caches_cache_release: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CacheLeaseEnd"];
+            };
+        };
+        responses: {
+            /** @description Whether the caller had it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CacheLeaseEnded"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */
@@ -4703,6 +6582,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Deleted"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_collections_collection_duplicates: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                collection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DuplicatesQuestion"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DuplicatesAnswer"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */
@@ -5435,6 +7352,869 @@ export interface operations {
             };
         };
     };
+    get_facts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The names of all facts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsNames"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_facts_facts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They already existed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsName"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsName"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_facts_facts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_alias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AliasToDeclare"];
+            };
+        };
+        responses: {
+            /** @description Whether that is new */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsChanged"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_declare: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PredicateToDeclare"];
+            };
+        };
+        responses: {
+            /** @description Whether that is new */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsChanged"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_end: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactToEnd"];
+            };
+        };
+        responses: {
+            /** @description The fact that says so */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactRevised"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_entities: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EntitiesQuestion"];
+            };
+        };
+        responses: {
+            /** @description Entities by their normal forms */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EntitiesAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_erase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassagesQuestion"];
+            };
+        };
+        responses: {
+            /** @description What it removed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EraseAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_extract: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExtractQuestion"];
+            };
+        };
+        responses: {
+            /** @description What extracting did */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExtractAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_failures: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FailuresQuestion"];
+            };
+        };
+        responses: {
+            /** @description The failures */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FailuresAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_groups: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsGroupsQuestion"];
+            };
+        };
+        responses: {
+            /** @description Groups, the largest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupsAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_learn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LearnQuestion"];
+            };
+        };
+        responses: {
+            /** @description What became of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExtractAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsQuestion"];
+            };
+        };
+        responses: {
+            /** @description Facts in the order in which they were recorded */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_paths: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsPathsQuestion"];
+            };
+        };
+        responses: {
+            /** @description Paths, the cheapest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathsAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_predicates: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsNothing"];
+            };
+        };
+        responses: {
+            /** @description All relations */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicatesAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_rank: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsRankQuestion"];
+            };
+        };
+        responses: {
+            /** @description Entities, the highest rank first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RankAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsToRecord"];
+            };
+        };
+        responses: {
+            /** @description What recording did */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsRecorded"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_remove_alias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AliasToRemove"];
+            };
+        };
+        responses: {
+            /** @description Whether it was one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsChanged"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_retract: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsToRetract"];
+            };
+        };
+        responses: {
+            /** @description How many were believed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsEnded"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_settle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsNothing"];
+            };
+        };
+        responses: {
+            /** @description What it found */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettleAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_stats: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsNothing"];
+            };
+        };
+        responses: {
+            /** @description How many there are */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsCounts"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_trace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassagesQuestion"];
+            };
+        };
+        responses: {
+            /** @description The facts that stand on them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TraceAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_why: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactNumber"];
+            };
+        };
+        responses: {
+            /** @description The fact with its sources */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhyAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_facts_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                facts: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkQuestion"];
+            };
+        };
+        responses: {
+            /** @description Passages to extract from */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_graphs: {
         parameters: {
             query?: never;
@@ -5679,6 +8459,44 @@ export interface operations {
             };
         };
     };
+    post_graphs_graph_groups: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupsQuestion"];
+            };
+        };
+        responses: {
+            /** @description Groups, the largest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupsAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_graphs_graph_neighbors: {
         parameters: {
             query?: never;
@@ -5854,6 +8672,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NodePage"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_paths: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PathsQuestion"];
+            };
+        };
+        responses: {
+            /** @description Paths, the cheapest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PathsAnswer"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_rank: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RankQuestion"];
+            };
+        };
+        responses: {
+            /** @description Nodes, the highest rank first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RankAnswer"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */
@@ -7284,6 +10178,79 @@ export interface operations {
             };
         };
     };
+    get_trees_tree_index: {
+        parameters: {
+            query?: {
+                /** @description Answers after every file is in the index. */
+                wait?: boolean;
+            };
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How far it is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeIndex"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_passages: {
+        parameters: {
+            query?: {
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+                as_of?: string;
+                /** @description The embedder of all trees of the tenant: the first request that makes passages settles it. Default `auto`. */
+                embedder?: components["schemas"]["EmbedderName"];
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was made */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreePassages"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     put_trees_tree_retention: {
         parameters: {
             query?: {
@@ -7308,6 +10275,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_search: {
+        parameters: {
+            query?: {
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+                as_of?: string;
+                /** @description Searches only what stands at this path or below it. */
+                below?: string;
+                /** @description The embedder of all trees of the tenant: the first request that makes passages settles it. Default `auto`. */
+                embedder?: components["schemas"]["EmbedderName"];
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Search"];
+            };
+        };
+        responses: {
+            /** @description The hits, best first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchAnswer"];
+                };
             };
             /** @description The request failed; the document says why and what to do next */
             default: {
