@@ -35,6 +35,7 @@ WRITES = {
     "delete_edges": "writes",
     "remove": "writes",
     "erase": "writes",
+    "make_passages": "writes: it makes passages of what is stored",
     "snapshot": "writes: it names a tree as it stands",
     "drop_snapshot": "writes",
     "set_retention": "writes",
@@ -57,6 +58,15 @@ VIEWS = [
 ]
 
 
+#: What a view does not have yet, and why.
+LACKING = {
+    tree.SnapshotTree: {
+        "search"
+    },  # passages of trees lie in a collection of their own; `search(as_of=)` goes back in time
+    aio_tree.AsyncSnapshotTree: {"search"},
+}
+
+
 def public(cls: type) -> set[str]:
     return {name for name in dir(cls) if not name.startswith("_") or name.startswith("__")} - OF_PYTHON
 
@@ -67,7 +77,8 @@ def test_a_snapshot_and_a_transaction_have_every_read(views):
     reads = public(live) - WRITES.keys()
     assert {"name"} < reads
     for view in others:
-        assert reads <= public(view), f"{view.__name__} lacks {sorted(reads - public(view))}"
+        lacking = reads - public(view)
+        assert lacking == LACKING.get(view, set()), f"{view.__name__} lacks {sorted(lacking)}"
 
 
 def test_every_exception_is_a_method_of_something():

@@ -61,7 +61,8 @@ def test_places_in_legs_are_dataclasses_too(fish):
     legs = fish.search("red", vector=[1.0, 0.0], limit=1)[0].legs
     made = nuthatch.Legs(text=nuthatch.Leg(1, legs.text.score), vector=nuthatch.Leg(rank=1, score=1.0))
     assert (
-        legs == made and repr(legs) == repr(made) == f"Legs(text={legs.text!r}, vector={legs.vector!r}, vectors={{}})"
+        legs == made
+        and repr(legs) == repr(made) == f"Legs(text={legs.text!r}, vector={legs.vector!r}, vectors={{}}, rerank=None)"
     )
     assert legs.vector != nuthatch.Leg(2, 1.0) and legs.vector != (1, 1.0)
     assert hash(legs.vector) == hash(nuthatch.Leg(1, 1.0))

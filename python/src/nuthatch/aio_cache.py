@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -121,7 +120,9 @@ class AsyncCache:
             )
         except BaseException:
             # Also of a task that is cancelled: whoever waits must not wait for it.
-            await asyncio.shield(in_thread(taken.give_back))
+            from asyncio import shield
+
+            await shield(in_thread(taken.give_back))
             raise
         return answer
 
@@ -223,6 +224,8 @@ def _checked(
 
 async def _waited(lease: Lease) -> CacheHit | None:
     """As ``Lease.wait``, without a thread that waits."""
+    import asyncio  # not before somebody awaits
+
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + lease.seconds, 0.005
     while True:

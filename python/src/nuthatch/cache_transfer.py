@@ -7,7 +7,6 @@ Invariant: a file has its name once all of it is on the disk.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -42,6 +41,8 @@ def pages(ask: Ask, **wanted: Any) -> Iterator[dict[str, Any]]:
 
 def exported(ask: Ask, path: Path, *, vectors: bool) -> int:
     """Writes all answers, and returns how many."""
+    import json
+
     count, beside = 0, path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("w", encoding="utf-8") as file:
@@ -97,6 +98,8 @@ def _import(ask: Ask, answers: list[dict[str, Any]], head: dict[str, Any]) -> in
 
 
 def _line(path: Path, at: int, line: str) -> dict[str, Any]:
+    import json
+
     try:
         found = json.loads(line)
     except ValueError as error:

@@ -47,7 +47,7 @@ fn all_tools_together_take_few_tokens() {
     let seen = |tool: &Value| json!([tool["name"], tool["description"], tool["inputSchema"]]).to_string().len();
     let seen = tools.iter().map(seen).sum::<usize>() / BYTES_PER_TOKEN;
     let all = Value::Array(tools).to_string().len() / BYTES_PER_TOKEN;
-    assert!(seen <= 3_350 && all <= 6_250, "{seen} tokens of arguments and descriptions, {all} of everything");
+    assert!(seen <= 3_500 && all <= 6_400, "{seen} tokens of arguments and descriptions, {all} of everything");
 }
 
 #[test]

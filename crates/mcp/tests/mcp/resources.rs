@@ -86,7 +86,7 @@ fn a_very_long_file_is_cut_and_says_how_to_read_on() {
 fn caches_are_listed_after_collections_and_tell_what_they_hold() {
     let mut host = Host::new();
     host.call("remember", json!({"text": "The bittern hides."}));
-    for name in ["answers", "b c"] {
+    for name in ["answers", "b.c"] {
         let cache = host.database.cache(name).unwrap();
         let answer = StoreAnswer { prompt: "What is DNS?".into(), response: "1".into(), ..StoreAnswer::default() };
         cache.store(answer).unwrap();
@@ -94,11 +94,11 @@ fn caches_are_listed_after_collections_and_tell_what_they_hold() {
     let listed = host.ask("resources/list", json!({}));
     let uris: Vec<&str> =
         listed["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
-    assert_eq!(uris, ["nuthatch://collections/notes", "nuthatch://caches/answers", "nuthatch://caches/b%20c"]);
+    assert_eq!(uris, ["nuthatch://collections/notes", "nuthatch://caches/answers", "nuthatch://caches/b.c"]);
     let after = host.ask("resources/list", json!({"cursor": uris[1]}));
     assert_eq!(after["resources"].as_array().unwrap().len(), 1);
     let about: Value = serde_json::from_str(&read(&mut host, &json!(uris[2]))).unwrap();
-    assert_eq!((&about["cache"], &about["entries"], &about["waiting"]), (&json!("b c"), &json!(1), &json!([])));
+    assert_eq!((&about["cache"], &about["entries"], &about["waiting"]), (&json!("b.c"), &json!(1), &json!([])));
     let (code, _) = host.is_refused("resources/read", json!({"uri": "nuthatch://caches/nowhere"}));
     assert_eq!(code, -32002);
 }

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::api::collections::EmbedderName;
 use crate::api::reply;
 use crate::api::search::engine_search;
-use crate::caller::{Reading, Writing};
+use crate::caller::Reading;
 use crate::extract::{Json, Parameters, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -98,10 +98,10 @@ async fn search(
 }
 
 /// Makes the passages that the files of a tree lack, so that no search has to.
-#[utoipa::path(post, path = "/v1/trees/{tree}/passages", tag = "trees", security(("key" = ["write"])),
+#[utoipa::path(post, path = "/v1/trees/{tree}/passages", tag = "trees", security(("key" = ["read"])),
     params(("tree" = String, Path), When), responses((status = 200, description = "What was made", body = Made)))]
 async fn passages(
-    Writing(caller): Writing,
+    Reading(caller): Reading,
     Segments(name): Segments<String>,
     Parameters(When { as_of, embedder }): Parameters<When>,
 ) -> Result<Response, Problem> {

@@ -49,10 +49,13 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "/v1/caches/{cache}", "keyspaces.open"),
     ("DELETE", "/v1/caches/{cache}", "keyspaces.drop"),
     ("GET", "/v1/caches/{cache}/stats", "caches.stats"),
+    ("POST", "/v1/caches/{cache}/answers", "caches.answers"),
     ("POST", "/v1/caches/{cache}/audits", "caches.audits"),
     ("POST", "/v1/caches/{cache}/configure", "caches.configure"),
     ("POST", "/v1/caches/{cache}/explain", "caches.explain"),
+    ("POST", "/v1/caches/{cache}/import", "caches.import"),
     ("POST", "/v1/caches/{cache}/invalidate", "caches.invalidate"),
+    ("POST", "/v1/caches/{cache}/reembed", "caches.reembed"),
     ("POST", "/v1/caches/{cache}/report", "caches.report"),
     ("POST", "/v1/caches/{cache}/store", "caches.store"),
     ("GET", "/v1/facts", "keyspaces.names"),
@@ -121,7 +124,10 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "/v1/trees/{tree}/files/{path}", "trees.put"),
     ("DELETE", "/v1/trees/{tree}/files/{path}", "trees.remove"),
     ("POST", "/v1/trees/{tree}/grep", "trees.grep"),
+    ("GET", "/v1/trees/{tree}/index", "trees.index"),
+    ("POST", "/v1/trees/{tree}/passages", "passages.make"),
     ("PUT", "/v1/trees/{tree}/retention", "trees.set_retention"),
+    ("POST", "/v1/trees/{tree}/search", "passages.search"),
     ("GET", "/v1/trees/{tree}/snapshots", "trees.snapshots"),
     ("POST", "/v1/trees/{tree}/snapshots", "trees.name_snapshot"),
     ("DELETE", "/v1/trees/{tree}/snapshots/{name}", "trees.drop_snapshot"),
@@ -135,7 +141,11 @@ const ROUTES: &[(&str, &str, &str)] = &[
 ];
 
 /// What reads and writes at once, and takes both scopes.
-const BOTH: &[(&str, &str)] = &[("POST", "/v1/caches/{cache}/lookup")];
+const BOTH: &[(&str, &str)] = &[
+    ("POST", "/v1/caches/{cache}/lookup"),
+    ("POST", "/v1/caches/{cache}/lease"),
+    ("POST", "/v1/caches/{cache}/release"),
+];
 
 /// What is no operation: of the server itself, of backups, and of the ids of snapshots.
 const NO_OPERATION: &[(&str, &str)] = &[
