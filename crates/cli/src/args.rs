@@ -16,7 +16,7 @@ use crate::{commands, exit, units};
 /// The collection that files go to when none is named.
 pub const COLLECTION_DEFAULT: &str = "documents";
 
-const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (data folder format 5)");
+const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (data folder format 6)");
 
 #[derive(Parser)]
 #[command(

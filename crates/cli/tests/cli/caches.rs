@@ -74,6 +74,7 @@ fn known_answers_are_stored_and_carried_to_another_cache() {
     ];
     std::fs::write(&lines, answers.join("\n")).unwrap();
     let lines = lines.to_str().unwrap();
+    place.run(&["cache", "warm", lines, "-c", "copy", "--create"]).succeeds();
     assert!(place.run(&["cache", "warm", lines, "-c", "faq"]).ends(3).err.contains("faq"), "it does not exist");
     assert_eq!(place.run(&["cache", "warm", lines, "-c", "faq", "--create"]).succeeds().out, "Stored 2 answers.\n");
     let exported = place.run(&["cache", "export", "-c", "faq"]).succeeds().out;
@@ -81,7 +82,6 @@ fn known_answers_are_stored_and_carried_to_another_cache() {
     let export = place.path().join("export.jsonl");
     std::fs::write(&export, &exported).unwrap();
     let export = export.to_str().unwrap();
-    place.run(&["cache", "warm", lines, "-c", "copy", "--create"]).succeeds();
     place.run(&["cache", "clear", "--yes", "-c", "copy"]).succeeds();
     assert_eq!(place.run(&["cache", "import", export, "-c", "copy"]).succeeds().out, "Kept 2 answers.\n");
     let found = ["cache", "explain", "what's BGP", "--scope", "user=anna", "-c", "copy"];

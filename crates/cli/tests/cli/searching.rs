@@ -213,7 +213,7 @@ fn named_vectors_are_searched_listed_and_shown() {
     assert_eq!(ids, ["c", "b"]);
     assert_eq!(place.json(&["get", "a", "--vectors", "--json"])[0]["vectors"]["title"], json!([0.0, 0.0]));
     let listed = place.json(&["ls", "--collections", "--json"]);
-    let field = json!({ "dim": 2, "metric": "l2", "elements": "f32", "vectors": 3 });
+    let field = json!({ "kind": "dense", "dim": 2, "metric": "l2", "elements": "f32", "vectors": 3 });
     assert_eq!(listed[0]["vector_fields"]["title"], field);
     assert!(place.run(&["stats"]).succeeds().out.contains("3 vectors title of 2 dimensions (f32, l2)"));
     let refused = place.run(&["search", "--like", "a", "--using", "titel"]).ends(2);
