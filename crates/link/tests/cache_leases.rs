@@ -150,6 +150,11 @@ fn whoever_waits_gets_the_answer_when_it_comes_and_the_lease_when_it_does_not() 
     db.close().unwrap();
 }
 
+/// How most ask.
+fn asked_as(question: u64) -> String {
+    format!("What is question {question}?")
+}
+
 fn say(line: String) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("\n{line}\n").as_bytes()).and_then(|()| out.flush()).expect("the parent reads");
@@ -173,8 +178,7 @@ fn child_asks() {
     for n in 0..ASKED {
         let question = (QUESTIONS as f64).powf(dice.f64()) as u64 - 1;
         // Three of ten are of the same form as others.
-        let prompt =
-            if dice.u8(..10) < 3 { format!("the question {question}") } else { format!("Question {question}") };
+        let prompt = if dice.u8(..10) < 3 { format!("what's question {question}") } else { asked_as(question) };
         let owner = format!("{name}-{n}");
         let found = match cache.lookup(&ask(&prompt)).unwrap().hit {
             Some(hit) => hit.response,
@@ -209,7 +213,7 @@ fn child_holds() {
     let folder = read("NUTHATCH_CHILD_FOLDER");
     let db = Database::open(Path::new(&folder), Options::default()).unwrap();
     let cache = db.cache("answers").unwrap();
-    assert!(is_granted(&cache.lease(&wanted("Question 0", "killed", 3_000, 0)).unwrap()));
+    assert!(is_granted(&cache.lease(&wanted(&asked_as(0), "killed", 3_000, 0)).unwrap()));
     say("ready".into());
     std::thread::sleep(Duration::from_secs(600));
 }
@@ -295,7 +299,7 @@ fn a_killed_owner_holds_nobody_up_for_longer_than_its_lease() {
     let db = Database::open(folder.path(), Options::default()).unwrap();
     let cache = db.cache("answers").unwrap();
     let mut held = Process::start(folder.path(), "child_holds", "holder");
-    assert!(is_held(&cache.lease(&wanted("Question 0", "parent", 3_000, 0)).unwrap()));
+    assert!(is_held(&cache.lease(&wanted(&asked_as(0), "parent", 3_000, 0)).unwrap()));
     held.child.kill().unwrap();
     held.child.wait().unwrap();
     let mut processes: Vec<Process> =

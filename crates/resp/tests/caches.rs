@@ -47,9 +47,9 @@ fn answers_are_stored_found_and_removed() {
     assert_eq!(fact(&fact(&hit, "saved"), "tokens"), Said::Int(7));
     let found = lookup(&mut client, &[prompt, b"SCOPE", b"user", b"ben"]);
     assert_eq!((fact(&found, "hit"), fact(&found, "miss")), (Said::Null, bulk("absent")));
-    let json = br#"{"prompt": "Who?", "response": {"a": [1]}, "scope": {"user": "ben"}}"#;
+    let json = br#"{"prompt": "What is BGP?", "response": {"a": [1]}, "scope": {"user": "ben"}}"#;
     client.ask_words(&[b"NH.CACHE.STORE", b"answers", json]);
-    let found = lookup(&mut client, &[br#"{"prompt": "who", "scope": {"user": "ben"}}"#]);
+    let found = lookup(&mut client, &[br#"{"prompt": "what's BGP", "scope": {"user": "ben"}}"#]);
     assert!(matches!(fact(&fact(&found, "hit"), "response"), Said::Map(_)));
     let stats = client.ask("NH.CACHE.STATS answers");
     assert_eq!((fact(&stats, "entries"), fact(&fact(&stats, "counts"), "canonical")), (Said::Int(2), Said::Int(2)));
