@@ -340,8 +340,8 @@ fn large_filter(rng: &mut fastrand::Rng, payloads: &[Payload], depth: u8) -> Fil
                 .into_iter()
                 .filter_map(|value| if let Value::Int(int) = value { Some(int) } else { None })
                 .collect();
-            let first = rng.i64(..150_000);
-            numbers.extend(first..first + rng.i64(..20_000));
+            let first = rng.i64(0..150_000);
+            numbers.extend(first..first + rng.i64(0..20_000));
             numbers.sort_unstable();
             numbers.dedup();
             Filter::Among { field, numbers: numbers.into() }
