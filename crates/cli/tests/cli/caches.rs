@@ -65,7 +65,7 @@ fn answers_and_caches_are_removed_when_that_is_confirmed() {
 
 #[test]
 fn known_answers_are_stored_and_carried_to_another_cache() {
-    let place = Place::new();
+    let place = place();
     let lines = place.path().join("faq.jsonl");
     let answers = [
         r#"{"prompt": "What is DNS?", "response": "names", "tags": ["net"], "cost": {"tokens": 40, "usd": 0.5}}"#,
