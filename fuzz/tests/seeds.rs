@@ -43,7 +43,7 @@ fn run(names: &[&str]) {
 
 #[test]
 fn languages_and_values_come_back_as_they_were() {
-    run(&["where", "agreement", "payload", "schema", "resp", "snippet", "llm", "config", "cursor"]);
+    run(&["where", "agreement", "payload", "schema", "resp", "snippet", "llm", "grams", "config", "cursor"]);
 }
 
 #[test]

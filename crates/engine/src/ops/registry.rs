@@ -317,6 +317,9 @@ mod tests {
                 encoded(&caches::Explain(crate::cache::AskCache { prompt: id(), ..Default::default() }))
             }
             "caches.audits" => encoded(&caches::Audits(10)),
+            "caches.answers" => {
+                encoded(&crate::cache::ListAnswers { after: None, limit: 10, scope: None, tag: None, vectors: true })
+            }
             _ => return None,
         };
         Some(encoded.unwrap())

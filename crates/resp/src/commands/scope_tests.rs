@@ -80,6 +80,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("keys.expires_in", &["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"]),
     ("records.count", &["NH.COUNT"]),
     ("records.facets", &["NH.FACETS"]),
+    ("records.duplicates", &["NH.DUPLICATES"]),
     ("records.get", &["VEMB", "VGETATTR", "VISMEMBER"]),
     ("records.scan", &["VRANDMEMBER", "VRANGE"]),
     ("records.info", &["VCARD", "VDIM", "VINFO"]),
