@@ -7,6 +7,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
+use nuthatch_llm::Api;
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Answered {
     api: &'static str,
@@ -46,7 +48,12 @@ pub struct Saved {
 }
 
 impl ProxyFigures {
+    /// Requests of each API are counted from 0, so that a scrape names the series before the first request.
     pub fn register(&self, registry: &mut Registry) {
+        for api in Api::ALL {
+            let missed = Answered { api: api.name(), outcome: "miss", detail: "absent" };
+            self.requests.get_or_create(&missed);
+        }
         registry.register(
             "cache_proxy_requests",
             "Requests to models, by the tier that answered them or why none did",
