@@ -52,7 +52,7 @@ impl ProxyFigures {
     pub fn register(&self, registry: &mut Registry) {
         for api in Api::ALL {
             let missed = Answered { api: api.name(), outcome: "miss", detail: "absent" };
-            self.requests.get_or_create(&missed);
+            drop(self.requests.get_or_create(&missed));
         }
         registry.register(
             "cache_proxy_requests",
