@@ -97,13 +97,14 @@ def main() -> None:
 
 
 def fill(folder: Path, vectors):
-    db = nuthatch.connect(folder, durability="os")
+    db = nuthatch.connect(folder)
     docs = db.collection("docs", embedder="none", vectors={"splade": {"kind": "sparse"}})
     begun = time.perf_counter()
     for at in range(0, len(vectors), 2000):
-        docs.upsert([{"id": str(at + i), "vectors": {"splade": v}} for i, v in enumerate(vectors[at : at + 2000])])
+        rows = [{"id": str(at + i), "vectors": {"splade": v}} for i, v in enumerate(vectors[at : at + 2000])]
+        docs.upsert(rows, durability="os")
     filled = time.perf_counter() - begun
-    db.optimize()
+    docs.optimize()
     ready = time.perf_counter() - begun
     used = sum(file.stat().st_size for file in folder.rglob("postings"))
     print(f"nuthatch: {len(vectors) / filled:.0f} rows/s, optimised after {ready:.1f} s, postings {used / 1e6:.0f} MB,")
