@@ -24,7 +24,11 @@ pub fn start() -> Run {
         };
         let Ok(mut grep) = Grep::new(&request) else { return };
         let Ok(found) = grep.search("a", content, &mut Vec::new()) else { return };
-        let Some(grams) = set.of(content) else { return };
+        set.begin();
+        if !set.add(content) {
+            return;
+        }
+        let grams = set.grams();
         let mut builder = BlockBuilder::default();
         assert!(builder.add(7, grams), "a content has room in a block of its own");
         let parts = builder.finish(500);

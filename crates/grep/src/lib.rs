@@ -48,9 +48,7 @@ mod searcher;
 mod sink;
 
 pub use error::GrepError;
-pub use grams::{
-    Bits, BlockBuilder, CONTENTS_A_BLOCK, GRAMMED_BYTES_MAX, Gram, GramSet, Needed, PARTS, Postings, no_bits, part_of,
-};
+pub use grams::{Bits, BlockBuilder, CONTENTS_A_BLOCK, Gram, GramSet, Needed, PARTS, Postings, no_bits, part_of};
 pub use grep::{Apart, Found, Grep, Progress};
 pub use paths::{Paths, path_order};
 pub use request::{GLOBS_MAX, Output, PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, Request};

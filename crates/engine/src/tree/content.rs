@@ -202,27 +202,45 @@ pub(crate) fn read_all(rows: &dyn Rows, ids: &[ContentId]) -> Result<Vec<Vec<u8>
 pub(crate) fn read_with_refs(rows: &dyn Rows, ids: &[ContentId]) -> Result<(Vec<Vec<u8>>, Vec<u64>)> {
     let keys: Vec<Vec<u8>> = ids.iter().map(key::content).collect();
     let (mut whole, mut refs) = (Vec::with_capacity(ids.len()), Vec::with_capacity(ids.len()));
-    let (mut at, mut numbers) = (Vec::new(), Vec::new());
+    // Which content each large value belongs to, in order: values of many contents are neighbours, and read in one go.
+    let (mut owners, mut numbers) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut places = Vec::with_capacity(ids.len());
     for (id, stored) in ids.iter().zip(rows.values(&keys)?) {
         let content: Content = decode(&stored.ok_or_else(lacking)?)?;
         refs.push(content.refs);
+        if let Place::Many { parts: count } = &content.place {
+            parts.extend((0..*count).map(|number| key::part(id, number)));
+        }
+        places.push(content);
+    }
+    let mut parts = rows.values(&parts)?.into_iter();
+    for (owner, content) in places.into_iter().enumerate() {
         whole.push(match content.place {
             Place::Inline(bytes) => bytes,
             Place::One(number) => {
-                at.push(whole.len());
+                owners.push(owner);
                 numbers.push(number);
                 Vec::new()
             }
-            Place::Many { parts } => read_pieces(rows, id, parts, 0..content.bytes)?,
+            Place::Many { parts: count } => {
+                for stored in parts.by_ref().take(count as usize) {
+                    let pieces: Vec<Piece> = decode(&stored.ok_or_else(lacking)?)?;
+                    owners.extend(pieces.iter().map(|_| owner));
+                    numbers.extend(pieces.iter().map(|piece| piece.number));
+                }
+                Vec::with_capacity(content.bytes as usize)
+            }
         });
     }
-    for (at, bytes) in at.into_iter().zip(rows.blobs(&numbers)?) {
-        whole[at] = bytes.ok_or_else(lacking)?;
+    for (owner, bytes) in owners.into_iter().zip(rows.blobs(&numbers)?) {
+        let bytes = bytes.ok_or_else(lacking)?;
+        let whole: &mut Vec<u8> = &mut whole[owner];
+        if whole.capacity() == 0 { *whole = bytes } else { whole.extend_from_slice(&bytes) }
     }
     Ok((whole, refs))
 }
 
-/// Bytes of a content that is in chunks.
 fn read_pieces(rows: &dyn Rows, id: &ContentId, parts: u32, range: Range<u64>) -> Result<Vec<u8>> {
     let mut read = Vec::with_capacity((range.end - range.start) as usize);
     let mut at = 0;

@@ -11,7 +11,7 @@ use crate::grams::{Bits, Gram, gram, no_bits};
 use crate::{Output, Request};
 
 /// Grams of one string that are looked up; more of them hardly rule out more.
-const GRAMS_A_STRING: usize = 6;
+const GRAMS_A_STRING: usize = 16;
 /// Different grams of a request. With more, looking them up is as long as the search.
 const GRAMS_MAX: usize = 512;
 /// Characters of a class that are taken one by one.

@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_grep::{BlockBuilder, CONTENTS_A_BLOCK, GRAMMED_BYTES_MAX, GramSet, PARTS};
+use nuthatch_grep::{BlockBuilder, CONTENTS_A_BLOCK, GramSet, PARTS};
 
 use crate::Result;
 use crate::call::{Call, Outcome};
@@ -205,20 +205,28 @@ pub(super) fn find(rows: &dyn Rows, members: &[Member], stop: &AtomicBool) -> Re
         }
         let mut bytes = 0;
         let mut fits = |member: &Member| {
-            bytes += member.bytes.min(GRAMMED_BYTES_MAX);
+            bytes += member.bytes;
             bytes <= READ_BYTES
         };
         let (some, others) = rest.split_at(rest.iter().position(|member| !fits(member)).unwrap_or(rest.len()).max(1));
         rest = others;
-        let is_small = |member: &&Member| member.bytes <= GRAMMED_BYTES_MAX;
-        let ids: Vec<ContentId> = some.iter().filter(is_small).map(|member| member.id).collect();
-        let mut contents = content::read_all(rows, &ids)?.into_iter();
-        for member in some {
+        let mut note = |member: &Member, is_plain: bool, set: &GramSet| {
             let (_, at) = block_of(member.number);
-            let content = if is_small(&member) { contents.next() } else { None };
-            let grams = content.as_deref().and_then(|content| set.of(content));
-            let is_always = !grams.is_some_and(|grams| builder.add(at, grams));
+            let is_always = !(is_plain && builder.add(at, set.grams()));
             row.contents.push(Indexed { at, bytes: member.bytes, is_always });
+        };
+        if let [large] = some
+            && large.bytes > READ_BYTES
+        {
+            let Some(is_plain) = read_large(rows, large, &mut set, stop)? else { return Ok(None) };
+            note(large, is_plain, &set);
+            continue;
+        }
+        let ids: Vec<ContentId> = some.iter().map(|member| member.id).collect();
+        for (member, content) in some.iter().zip(content::read_all(rows, &ids)?) {
+            set.begin();
+            let is_plain = set.add(&content);
+            note(member, is_plain, &set);
         }
     }
     let parts = builder.finish(PIECE_BYTES);
@@ -227,6 +235,26 @@ pub(super) fn find(rows: &dyn Rows, members: &[Member], stop: &AtomicBool) -> Re
         row.pieces[usize::from(*part)] = pieces.len() as u8;
     }
     Ok(Some((row, parts)))
+}
+
+/// Finds the grams of a content that is too large to be held. Whether they tell anything; `None` when it is told to stop.
+fn read_large(rows: &dyn Rows, member: &Member, set: &mut GramSet, stop: &AtomicBool) -> Result<Option<bool>> {
+    set.begin();
+    let mut at = 0;
+    while at < member.bytes {
+        if stop.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let part = content::read(rows, &member.id, at, READ_BYTES as usize)?.ok_or_else(lacking)?;
+        if part.is_empty() {
+            return Err(lacking());
+        }
+        if !set.add(&part) {
+            return Ok(Some(false));
+        }
+        at += part.len() as u64;
+    }
+    Ok(Some(true))
 }
 
 /// Keeps a block, unless a content of it went meanwhile: then the work is done again.
