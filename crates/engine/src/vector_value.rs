@@ -155,34 +155,42 @@ impl From<TokenVectors> for VectorValue {
     }
 }
 
-/// Between processes, where a form says what it is.
+/// Between processes, where a form says what it is. Written by reference, read as owned values.
 #[derive(Serialize, Deserialize)]
-enum Tagged {
-    Dense(Vec<f32>),
-    Sparse(SparseVector),
-    Tokens(TokenVectors),
+enum Tagged<D, S, T> {
+    Dense(D),
+    Sparse(S),
+    Tokens(T),
 }
 
 /// In JSON, where the form shows it: numbers, `{"indices": […], "values": […]}`, or lists of numbers.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Shown {
-    Dense(Vec<f32>),
-    Sparse(SparseVector),
-    Tokens(Vec<Vec<f32>>),
+enum Shown<D, S, T> {
+    Dense(D),
+    Sparse(S),
+    Tokens(T),
+}
+
+/// Token vectors as a list of lists.
+struct Lists<'a>(&'a TokenVectors);
+
+impl Serialize for Lists<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.rows())
+    }
 }
 
 impl Serialize for VectorValue {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        let value = self.clone();
         match to.is_human_readable() {
-            true => match value {
+            true => match self {
                 Self::Dense(vector) => Shown::Dense(vector),
                 Self::Sparse(vector) => Shown::Sparse(vector),
-                Self::Tokens(tokens) => Shown::Tokens(tokens.rows().map(<[f32]>::to_vec).collect()),
+                Self::Tokens(tokens) => Shown::Tokens(Lists(tokens)),
             }
             .serialize(to),
-            false => match value {
+            false => match self {
                 Self::Dense(vector) => Tagged::Dense(vector),
                 Self::Sparse(vector) => Tagged::Sparse(vector),
                 Self::Tokens(tokens) => Tagged::Tokens(tokens),
@@ -195,12 +203,12 @@ impl Serialize for VectorValue {
 impl<'d> Deserialize<'d> for VectorValue {
     fn deserialize<D: Deserializer<'d>>(from: D) -> std::result::Result<Self, D::Error> {
         Ok(match from.is_human_readable() {
-            true => match Shown::deserialize(from)? {
+            true => match Shown::<Vec<f32>, SparseVector, Vec<Vec<f32>>>::deserialize(from)? {
                 Shown::Dense(vector) => Self::Dense(vector),
                 Shown::Sparse(vector) => Self::Sparse(vector),
                 Shown::Tokens(rows) => Self::Tokens(TokenVectors::of_rows(rows).map_err(serde::de::Error::custom)?),
             },
-            false => match Tagged::deserialize(from)? {
+            false => match Tagged::<Vec<f32>, SparseVector, TokenVectors>::deserialize(from)? {
                 Tagged::Dense(vector) => Self::Dense(vector),
                 Tagged::Sparse(vector) => Self::Sparse(vector),
                 Tagged::Tokens(tokens) => Self::Tokens(tokens),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cache::Usage;
 use crate::pread::pread;
-use crate::{BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES};
+use crate::{BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES, u32_at};
 
 /// An open block file. Cheap to share; reads are thread-safe and every block is verified before it is handed out.
 pub struct BlockFile {
@@ -213,8 +213,4 @@ impl Trailer {
         tail.extend_from_slice(&self.bytes);
         tail
     }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }

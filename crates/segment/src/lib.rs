@@ -12,18 +12,21 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod block_file;
+mod bytes;
 mod cache;
 mod durable;
 mod error;
 mod handle;
 mod pread;
 mod records;
+mod rows;
 mod sealed;
 mod stream;
 mod usable_memory;
 mod writer;
 
 pub use block_file::BlockFile;
+pub use bytes::u32_at;
 pub use cache::BlockCache;
 pub use durable::{copy_durably, rename_durably, replace_durably, sync_folder};
 pub use error::{Result, SegmentError};
@@ -31,6 +34,7 @@ pub use records::{
     Access, ReadAhead, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, ScatteredRecordWriter, Visit,
     Watch,
 };
+pub use rows::Rows;
 pub use sealed::{read_sealed, seal, unseal, verify_sealed, write_sealed};
 pub use stream::StreamVerifier;
 pub use usable_memory::usable_memory_bytes;

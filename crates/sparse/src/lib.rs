@@ -28,7 +28,8 @@ mod writer;
 
 pub use error::SparseError;
 pub use fresh::FreshVectors;
-pub use postings::{Found, Postings, Slots};
+pub use nuthatch_segment::Rows;
+pub use postings::{Found, Postings};
 pub use vector::{SparseVector, TERMS_MAX};
 pub use writer::PostingsWriter;
 

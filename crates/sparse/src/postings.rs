@@ -1,8 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_segment::{BLOCK_BYTES, BlockCache, BlockFile, SegmentError};
-use roaring::RoaringBitmap;
+use nuthatch_segment::{BLOCK_BYTES, BlockCache, BlockFile, Rows, SegmentError, u32_at};
 
 use crate::{
     CONTAINER_SLOTS, DIRECTORY_BYTES, ENTRY_BYTES, GROUP_ENTRIES, POSTINGS_VERSION, SparseError, SparseVector,
@@ -13,17 +12,6 @@ use crate::{
 const POSTING_BYTES: u64 = 6;
 /// Candidates, besides twice those wanted, after which the others are dropped.
 const CANDIDATES_MORE: usize = 1024;
-
-/// Which slots may answer.
-#[derive(Clone, Copy, Debug)]
-pub enum Slots<'a> {
-    /// Each.
-    All,
-    /// These.
-    Only(&'a RoaringBitmap),
-    /// All but these.
-    Except(&'a RoaringBitmap),
-}
 
 /// A slot that shares a term with the query, and its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,7 +124,7 @@ impl Postings {
     pub fn search(
         &self,
         query: &SparseVector,
-        slots: Slots<'_>,
+        slots: Rows<'_>,
         limit: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Found>, SparseError> {
@@ -203,15 +191,15 @@ struct Best {
 }
 
 impl Best {
-    fn take(&mut self, scores: &[f32], base: u32, slots: Slots<'_>) {
+    fn take(&mut self, scores: &[f32], base: u32, slots: Rows<'_>) {
         match slots {
-            Slots::Only(allowed) => {
+            Rows::Only(allowed) => {
                 for slot in allowed.range(base..base.saturating_add(CONTAINER_SLOTS)) {
                     self.look_at(slot, scores[(slot - base) as usize]);
                 }
             }
-            Slots::All => scores.iter().zip(base..).for_each(|(score, slot)| self.look_at(slot, *score)),
-            Slots::Except(removed) => {
+            Rows::All => scores.iter().zip(base..).for_each(|(score, slot)| self.look_at(slot, *score)),
+            Rows::Except(removed) => {
                 for (score, slot) in scores.iter().zip(base..) {
                     if *score > 0.0 && *score >= self.least && !removed.contains(slot) {
                         self.look_at(slot, *score);
@@ -269,10 +257,6 @@ impl Reader<'_> {
         let block = self.held.as_ref().and_then(|(_, block)| block.get(begin..begin + len));
         Ok(block.ok_or_else(|| SegmentError::corrupt(self.file.path(), "a posting list lies outside"))?)
     }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nuthatch_segment::BlockCache;
-use nuthatch_sparse::{Found, FreshVectors, Postings, PostingsWriter, Slots, SparseVector};
+use nuthatch_sparse::{Found, FreshVectors, Postings, PostingsWriter, Rows, SparseVector};
 use roaring::RoaringBitmap;
 
 fn vector(random: &mut fastrand::Rng, terms: usize, vocabulary: u32) -> SparseVector {
@@ -57,9 +57,9 @@ fn posting_lists_find_what_comparing_every_vector_finds_to_the_last_bit() {
         let query = vector(&mut random, 1 + round % 30, 3_200);
         let limit = [1, 10, 700][round % 3];
         let search = |slots| postings.search(&query, slots, limit, &|| false).unwrap();
-        assert_eq!(search(Slots::All), by_comparing(&vectors, &query, |_| true, limit));
-        assert_eq!(search(Slots::Only(&some)), by_comparing(&vectors, &query, |slot| some.contains(slot), limit));
-        assert_eq!(search(Slots::Except(&some)), by_comparing(&vectors, &query, |slot| !some.contains(slot), limit));
+        assert_eq!(search(Rows::All), by_comparing(&vectors, &query, |_| true, limit));
+        assert_eq!(search(Rows::Only(&some)), by_comparing(&vectors, &query, |slot| some.contains(slot), limit));
+        assert_eq!(search(Rows::Except(&some)), by_comparing(&vectors, &query, |slot| !some.contains(slot), limit));
     }
 }
 
@@ -81,7 +81,7 @@ fn fresh_vectors_score_as_posting_lists_do() {
         let mut fresh = Vec::new();
         first.search(&query, &mut |row, score| fresh.push(Found { slot: row as u32, score }));
         fresh.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.slot.cmp(&b.slot)));
-        assert_eq!(fresh, postings.search(&query, Slots::Except(&gone), 700, &|| false).unwrap());
+        assert_eq!(fresh, postings.search(&query, Rows::Except(&gone), 700, &|| false).unwrap());
     }
 }
 
@@ -98,7 +98,7 @@ fn any_term_and_any_weight_comes_back_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let postings = written(&folder.path().join("postings"), &[empty, extreme]);
     let query = SparseVector::new(vec![u32::MAX], vec![1.0]).unwrap();
-    let found = postings.search(&query, Slots::All, 10, &|| false).unwrap();
+    let found = postings.search(&query, Rows::All, 10, &|| false).unwrap();
     assert_eq!(found, [Found { slot: 1, score: f32::MAX }]);
 }
 
@@ -124,7 +124,7 @@ fn a_flipped_byte_anywhere_is_damage_and_never_another_answer() {
     let mut random = fastrand::Rng::with_seed(5);
     let vectors: Vec<SparseVector> = (0..50).map(|_| vector(&mut random, 5, 60)).collect();
     let query = vector(&mut random, 30, 60);
-    let right = written(&path, &vectors).search(&query, Slots::All, 50, &|| false).unwrap();
+    let right = written(&path, &vectors).search(&query, Rows::All, 50, &|| false).unwrap();
     let sound = std::fs::read(&path).unwrap();
     for at in 0..sound.len() {
         let mut damaged = sound.clone();
@@ -132,7 +132,7 @@ fn a_flipped_byte_anywhere_is_damage_and_never_another_answer() {
         std::fs::write(&path, &damaged).unwrap();
         let cache: Arc<BlockCache> = BlockCache::new(1 << 20);
         let answer =
-            Postings::open(&path, &cache).and_then(|postings| postings.search(&query, Slots::All, 50, &|| false));
+            Postings::open(&path, &cache).and_then(|postings| postings.search(&query, Rows::All, 50, &|| false));
         assert!(answer.as_ref().is_err() || answer.is_ok_and(|found| found == right), "byte {at}");
         let is_seen = Postings::open(&path, &cache).and_then(|postings| postings.verify()).is_err();
         assert!(is_seen, "byte {at} is not seen by verify");
@@ -144,6 +144,6 @@ fn a_search_ends_when_it_is_told_to() {
     let folder = tempfile::tempdir().unwrap();
     let vectors = vec![SparseVector::new(vec![1], vec![1.0]).unwrap(); 10];
     let postings = written(&folder.path().join("postings"), &vectors);
-    let stopped = postings.search(&vectors[0], Slots::All, 10, &|| true).unwrap_err();
+    let stopped = postings.search(&vectors[0], Rows::All, 10, &|| true).unwrap_err();
     assert_eq!(stopped.to_string(), "the search was stopped");
 }

@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** the same rows give the same sample. It ascends, and holds each row once.
 
-use crate::rows::Rows;
+use crate::Rows;
 
 /// Rows of a stretch that are asked one by one, at most.
 const ASKED_MAX: u32 = 16;

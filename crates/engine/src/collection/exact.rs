@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use nuthatch_filter::Filter;
-use nuthatch_sparse::SparseVector;
 use nuthatch_store::{Reader, Table};
 use nuthatch_text::{Analyzer, RowFilter, TextHit, TextQuery, scan};
 use roaring::RoaringTreemap;
@@ -11,11 +10,14 @@ use roaring::RoaringTreemap;
 use crate::Result;
 use crate::collection::Core;
 use crate::collection::fusion::ScoredRow;
-use crate::collection::ranking::best;
+use crate::collection::ranking::BestRows;
 use crate::descriptor::field::Field;
 use crate::record::{Row, row_of};
 use crate::scan::until_error;
 use crate::state::each_row_in;
+
+/// Compares a row's stored vector with a query; `None` for one that is no hit.
+type Compare<'c> = dyn Fn(u64, &[u8]) -> Result<Option<ScoredRow>> + 'c;
 
 impl Core {
     /// Rows whose payload passes the filter, by reading every payload.
@@ -30,50 +32,23 @@ impl Core {
         Ok(rows)
     }
 
-    /// The vector leg by brute force over the stored vectors.
+    /// A leg by comparing every stored vector of a field that passes.
     pub(crate) fn scan_vectors(
         &self,
         reader: &dyn Reader,
         field: &Field,
-        query: &[f32],
-        depth: usize,
         allowed: Option<&RoaringTreemap>,
+        depth: usize,
+        compare: &Compare<'_>,
     ) -> Result<Vec<ScoredRow>> {
-        let mut found = Vec::new();
+        let mut best = BestRows::new(depth);
         each_row_in(reader, Table::Vectors, field.range(self.shard), &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {
-                found.push(field.compare(query, row, &field.decode(bytes)));
-                if found.len() >= 2 * depth + 4096 {
-                    found = best(std::mem::take(&mut found), depth);
-                }
+                compare(row, bytes)?.into_iter().for_each(|found| best.push(found));
             }
             Ok(())
         })?;
-        Ok(best(found, depth))
-    }
-
-    /// A sparse leg by comparing every stored vector.
-    pub(crate) fn scan_sparse(
-        &self,
-        reader: &dyn Reader,
-        field: &Field,
-        query: &SparseVector,
-        depth: usize,
-        allowed: Option<&RoaringTreemap>,
-    ) -> Result<Vec<ScoredRow>> {
-        let mut found = Vec::new();
-        each_row_in(reader, Table::Vectors, field.range(self.shard), &mut |row, bytes| {
-            if allowed.is_none_or(|allowed| allowed.contains(row))
-                && let Some(score) = query.dot(&field.sparse(bytes)?)
-            {
-                found.push(field.found(row, score));
-                if found.len() >= 2 * depth + 4096 {
-                    found = best(std::mem::take(&mut found), depth);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(best(found, depth))
+        Ok(best.finish())
     }
 
     /// The text leg by analysing every stored text.

@@ -5,12 +5,14 @@
 //!
 //! **Invariant:** all legs look at the rows as they were at one moment, and so do the texts and their statistics.
 
+use std::borrow::Cow;
+
 use nuthatch_filter::Filter;
 use nuthatch_store::Reader;
 use nuthatch_text::{RowFilter, TextHit, TextQuery};
-use nuthatch_vector::VectorError;
+use nuthatch_vector::{Rows, VectorError};
 use parking_lot::RwLockReadGuard;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::Error;
 use crate::collection::Core;
@@ -22,6 +24,7 @@ use crate::collection::request::{Leg, Legs, Mode, Search};
 use crate::collection::search::{Query, QueryLeg};
 use crate::collection::sparse_leg::{AskSparse, sparse_leg};
 use crate::collection::vector_leg::Ask;
+use crate::descriptor::field::FieldId;
 use crate::index::{IndexId, SEGMENTS, TEXT};
 use crate::state::{Matching, SegmentView, State, View};
 use crate::vector_value::VectorValue;
@@ -102,7 +105,11 @@ impl Core {
                         true => sparse_leg(&pass.view, &ask, &pass.matching, &mut plan)?,
                         false => {
                             (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true);
-                            self.scan_sparse(pass.reader, leg.field, query, pass.depth, pass.allowed.as_ref())?
+                            let compare = |row, bytes: &[u8]| {
+                                let score = query.dot(&leg.field.sparse(bytes)?);
+                                Ok(score.map(|score| leg.field.found(row, score)))
+                            };
+                            self.scan_vectors(pass.reader, leg.field, pass.allowed.as_ref(), pass.depth, &compare)?
                         }
                     }
                 }
@@ -168,7 +175,8 @@ impl Core {
             return self.vector_leg(pass.reader, &pass.view, ask, &pass.matching, plan);
         }
         (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true);
-        let found = self.scan_vectors(pass.reader, ask.field, ask.query, ask.depth, pass.allowed.as_ref())?;
+        let compare = |row, bytes: &[u8]| Ok(Some(ask.field.compare(ask.query, row, &ask.field.decode(bytes))));
+        let found = self.scan_vectors(pass.reader, ask.field, pass.allowed.as_ref(), ask.depth, &compare)?;
         Ok((found, true))
     }
 }
@@ -224,6 +232,29 @@ impl Filtered {
         }
     }
 
+    /// Whether a row that is in no segment passes.
+    pub(crate) fn lets_fresh(&self, row: u64) -> bool {
+        match self {
+            Self::Indexed(matching) => matching.fresh.contains(row),
+            Self::Everything | Self::Scanned(_) => true,
+        }
+    }
+
+    /// Which slots of a field's index pass in the segment at a place. `room` holds them.
+    pub(crate) fn slots<'r>(
+        &'r self,
+        at: usize,
+        view: &'r SegmentView,
+        field: FieldId,
+        room: &'r mut Option<Cow<'r, RoaringBitmap>>,
+    ) -> Rows<'r> {
+        match self {
+            Self::Indexed(matching) => Rows::Only(room.insert(view.segment.slots_of(field, &matching.segments[at]))),
+            _ if view.dead.is_empty() => Rows::All,
+            _ => Rows::Except(room.insert(view.segment.slots_of(field, &view.dead))),
+        }
+    }
+
     /// As row ids, if someone needs them so.
     fn rows(&self, views: &[SegmentView], needed: bool) -> Option<RoaringTreemap> {
         match self {
@@ -265,9 +296,35 @@ fn one_leg(kind: LegKind<'_>, leg: &[ScoredRow]) -> Vec<(u64, f32, Legs)> {
     places.collect()
 }
 
-/// The best `depth`, best first; ties by row.
-pub(crate) fn best(mut found: Vec<ScoredRow>, depth: usize) -> Vec<ScoredRow> {
-    found.sort_unstable_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.row.cmp(&b.row)));
-    found.truncate(depth);
-    found
+/// Rows found, besides twice those wanted, after which the others are dropped.
+const FOUND_MORE: usize = 4096;
+
+/// The best rows of all that are found; ties by row.
+pub(crate) struct BestRows {
+    depth: usize,
+    found: Vec<ScoredRow>,
+}
+
+impl BestRows {
+    pub(crate) fn new(depth: usize) -> Self {
+        Self { depth, found: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, row: ScoredRow) {
+        self.found.push(row);
+        if self.found.len() >= 2 * self.depth + FOUND_MORE {
+            self.keep();
+        }
+    }
+
+    fn keep(&mut self) {
+        self.found.sort_unstable_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.row.cmp(&b.row)));
+        self.found.truncate(self.depth);
+    }
+
+    /// The best first.
+    pub(crate) fn finish(mut self) -> Vec<ScoredRow> {
+        self.keep();
+        self.found
+    }
 }

@@ -13,7 +13,7 @@ use crate::collection::request::{LIMIT_MAX, Leg};
 use crate::collection::search::Query;
 use crate::collection::{Core, ReadSource, Search};
 use crate::descriptor::field::{FieldKind, Fields};
-use crate::vector_value::{TokenVectors, VectorValue};
+use crate::vector_value::TokenVectors;
 use crate::{Error, Result};
 
 /// Rows whose vectors are in memory at once: some MB.
@@ -45,7 +45,7 @@ impl Rerank {
                 field.kind().as_str()
             )));
         }
-        field.check_query_value(&VectorValue::Tokens(self.tokens.clone()))?;
+        self.tokens.rows().try_for_each(|row| field.check_query(row))?;
         if self.candidates < depth || self.candidates > LIMIT_MAX {
             return Err(Error::invalid(format!(
                 "`rerank` looks at {} candidates; give {depth} (limit and offset) to {LIMIT_MAX}",

@@ -4,16 +4,13 @@
 //!
 //! **Invariant:** the leg is exact; a row that shares no term with the query is none of it.
 
-use nuthatch_sparse::{Slots, SparseVector};
+use nuthatch_sparse::SparseVector;
 
 use crate::collection::explain::VectorPlan;
 use crate::collection::fusion::ScoredRow;
-use crate::collection::ranking::{Filtered, Trouble, best};
+use crate::collection::ranking::{BestRows, Filtered, Trouble};
 use crate::descriptor::field::Field;
 use crate::state::View;
-
-/// Found rows, besides twice those wanted, after which the others are dropped.
-const FOUND_MORE: usize = 4096;
 
 /// What the leg is asked.
 pub(crate) struct AskSparse<'a> {
@@ -31,39 +28,25 @@ pub(crate) fn sparse_leg(
     explain: &mut VectorPlan,
 ) -> Result<Vec<ScoredRow>, Trouble> {
     let &AskSparse { field, query, depth, stop } = ask;
-    let mut found = Vec::new();
-    let keep = |row| match matching {
-        Filtered::Indexed(matching) => matching.fresh.contains(row),
-        Filtered::Everything | Filtered::Scanned(_) => true,
+    let mut best = BestRows::new(depth);
+    let mut candidates = 0;
+    let mut push = |row, score| {
+        candidates += 1;
+        best.push(field.found(row, score));
     };
-    view.search_sparse_memtables(field.id, query, &keep, &mut |row, score| {
-        found.push(field.found(row, score));
-        if found.len() >= 2 * depth + FOUND_MORE {
-            found = best(std::mem::take(&mut found), depth);
-        }
-    });
+    view.search_sparse_memtables(field.id, query, &|row| matching.lets_fresh(row), &mut push);
     let mut are_searched = false;
     for (at, view) in view.segments.iter().enumerate() {
         let Some(postings) = view.segment.postings(field.id) else { continue };
         are_searched = true;
-        let some;
-        let slots = match matching {
-            Filtered::Indexed(matching) => {
-                some = view.segment.slots_of(field.id, &matching.segments[at]);
-                Slots::Only(&some)
-            }
-            _ if view.dead.is_empty() => Slots::All,
-            _ => {
-                some = view.segment.slots_of(field.id, &view.dead);
-                Slots::Except(&some)
-            }
-        };
-        let of_segment = postings.search(query, slots, depth, stop).map_err(Trouble::segments)?;
-        let row_of = |slot| view.segment.row_in_slot(field.id, slot);
-        found.extend(of_segment.into_iter().filter_map(|one| Some(field.found(row_of(one.slot)?, one.score))));
+        let mut room = None;
+        let slots = matching.slots(at, view, field.id, &mut room);
+        for found in postings.search(query, slots, depth, stop).map_err(Trouble::segments)? {
+            view.segment.row_in_slot(field.id, found.slot).into_iter().for_each(|row| push(row, found.score));
+        }
     }
     explain.plan = if are_searched { "posting lists" } else { "fresh rows only" }.into();
     explain.exact = true;
-    explain.candidates = found.len();
-    Ok(best(found, depth))
+    explain.candidates = candidates;
+    Ok(best.finish())
 }

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 
 use nuthatch_store::Reader;
-use nuthatch_vector::{Accuracy, MemtableCandidate, MemtableSearch, Plan, Reached, Rows, retain_reaching};
+use nuthatch_vector::{Accuracy, MemtableCandidate, MemtableSearch, Plan, Reached, retain_reaching};
 
 use crate::Result;
 use crate::collection::Core;
 use crate::collection::explain::VectorPlan;
 use crate::collection::fusion::ScoredRow;
-use crate::collection::ranking::{Filtered, Trouble, best};
+use crate::collection::ranking::{BestRows, Filtered, Trouble};
 use crate::descriptor::field::Field;
 use crate::state::{SegmentView, View};
 
@@ -49,10 +49,7 @@ impl Core {
     fn memtable_candidates(view: &View, ask: &Ask<'_>, matching: &Filtered) -> Result<Vec<Bounded>> {
         let Some(dim) = ask.field.dim.filter(|_| view.fresh_rows() > 0) else { return Ok(Vec::new()) };
         let mut search = MemtableSearch::new(ask.query, dim, ask.field.metric, ask.depth)?;
-        view.search_memtables(ask.field.id, &mut search, |row| match matching {
-            Filtered::Indexed(matching) => matching.fresh.contains(row),
-            _ => true,
-        });
+        view.search_memtables(ask.field.id, &mut search, |row| matching.lets_fresh(row));
         let bounded = |found: MemtableCandidate| {
             let (place, lower, upper) = (RowLocation::Memtable { row: found.row_id }, found.lower, found.upper);
             Bounded { place, lower, upper }
@@ -80,18 +77,8 @@ impl Core {
         for at in largest_first {
             let view = &views[at];
             let Some(index) = view.segment.index(ask.field.id) else { continue };
-            let slots;
-            let rows = match matching {
-                Filtered::Indexed(matching) => {
-                    slots = view.segment.slots_of(ask.field.id, &matching.segments[at]);
-                    Rows::Only(&slots)
-                }
-                _ if view.dead.is_empty() => Rows::All,
-                _ => {
-                    slots = view.segment.slots_of(ask.field.id, &view.dead);
-                    Rows::Except(&slots)
-                }
-            };
+            let mut room = None;
+            let rows = matching.slots(at, view, ask.field.id, &mut room);
             let found = index.search_beyond(ask.query, rows, ask.depth, ask.accuracy, &mut reached, ask.stop);
             let found = found.map_err(Trouble::segments)?;
             explain.records_read += found.walk.hops;
@@ -126,13 +113,13 @@ impl Core {
         ask: &Ask<'_>,
         explain: &mut VectorPlan,
     ) -> std::result::Result<(Vec<ScoredRow>, bool), Trouble> {
-        let mut found = Vec::with_capacity(candidates.len());
+        let mut best = BestRows::new(ask.depth);
         let (mut fresh, mut sealed) = (Vec::new(), vec![Vec::new(); views.len()]);
         for candidate in candidates {
             match candidate.place {
                 RowLocation::Memtable { row } => fresh.push(row),
                 RowLocation::Segment { at, slot } if candidate.lower == candidate.upper => {
-                    found.extend(found_in(&views[at], ask.field, slot, candidate.lower));
+                    found_in(&views[at], ask.field, slot, candidate.lower).into_iter().for_each(|row| best.push(row));
                 }
                 RowLocation::Segment { at, slot } => sealed[at].push(slot),
             }
@@ -143,7 +130,8 @@ impl Core {
             explain.reranked += slots.len();
             let similarities = index.compare(ask.query, &slots).map_err(Trouble::segments)?;
             let ranked = slots.iter().zip(similarities);
-            found.extend(ranked.filter_map(|(slot, similarity)| found_in(view, ask.field, *slot, similarity)));
+            let found = ranked.filter_map(|(slot, similarity)| found_in(view, ask.field, *slot, similarity));
+            found.for_each(|row| best.push(row));
         }
         // A row that is just being sealed is in the immutable memtable alone; the rows of the mutable one are others. Still, once is enough.
         fresh.sort_unstable();
@@ -155,12 +143,12 @@ impl Core {
             let vectors = ask.field.stored(reader, self.shard, rows)?;
             for (row, vector) in rows.iter().zip(&vectors) {
                 match vector {
-                    Some(vector) => found.push(ask.field.compare(ask.query, *row, &ask.field.decode(vector))),
+                    Some(vector) => best.push(ask.field.compare(ask.query, *row, &ask.field.decode(vector))),
                     None => all_there = false,
                 }
             }
         }
-        Ok((best(found, ask.depth), all_there))
+        Ok((best.finish(), all_there))
     }
 }
 

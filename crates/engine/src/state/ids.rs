@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_segment::{BLOCK_BYTES, BlockCache, BlockFile, BlockFileWriter, SegmentError};
+use nuthatch_segment::{BLOCK_BYTES, BlockCache, BlockFile, BlockFileWriter, SegmentError, u32_at};
 
 use crate::record::ID_BYTES_MAX;
 use crate::{Error, Result};
@@ -173,10 +173,6 @@ impl Ids {
     pub fn verify(&self) -> Result<()> {
         Ok(self.file.verify()?)
     }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
