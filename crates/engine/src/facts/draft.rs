@@ -1,6 +1,7 @@
 //! Changes of facts on their way to one batch: reads see what was changed before. Without changes, it reads alone.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::{Bound, ControlFlow};
 
 use serde::Serialize;
@@ -26,11 +27,14 @@ pub(crate) struct Draft<'r> {
     before: State,
     /// `None`: the row goes.
     changed: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// All names of those entities that somebody asked for, until an alias changes.
+    names: RefCell<HashMap<String, Vec<String>>>,
 }
 
 impl<'r> Draft<'r> {
     pub fn of(rows: &'r dyn Rows) -> Result<Self> {
-        let mut draft = Self { rows, state: State::default(), before: State::default(), changed: BTreeMap::new() };
+        let (state, before) = (State::default(), State::default());
+        let mut draft = Self { rows, state, before, changed: BTreeMap::new(), names: RefCell::default() };
         draft.before = draft.get(key::STATE)?.unwrap_or_default();
         draft.state = draft.before.clone();
         Ok(draft)
@@ -53,17 +57,25 @@ impl<'r> Draft<'r> {
     }
 
     pub fn put<T: Serialize>(&mut self, row: Vec<u8>, value: &T) -> Result<()> {
-        self.changed.insert(row, Some(encode(value)?));
+        let value = encode(value)?;
+        self.change(row, Some(value));
         Ok(())
+    }
+
+    fn change(&mut self, row: Vec<u8>, value: Option<Vec<u8>>) {
+        if key::is_of_alias(&row) {
+            self.names.get_mut().clear();
+        }
+        self.changed.insert(row, value);
     }
 
     /// A row whose key says everything.
     pub fn mark(&mut self, row: Vec<u8>) {
-        self.changed.insert(row, Some(Vec::new()));
+        self.change(row, Some(Vec::new()));
     }
 
     pub fn delete(&mut self, row: Vec<u8>) {
-        self.changed.insert(row, None);
+        self.change(row, None);
     }
 
     /// Up to `limit` keys that begin so, after that one, in their order.
@@ -127,9 +139,14 @@ impl<'r> Draft<'r> {
 
     /// All names of the entity that is called so, the one that stands for it first.
     pub fn names(&self, name: &str) -> Result<Vec<String>> {
+        if let Some(known) = self.names.borrow().get(name) {
+            return Ok(known.clone());
+        }
         let canonical = self.canonical(name)?;
         let aliases = self.aliases(&canonical)?;
-        Ok(std::iter::once(canonical).chain(aliases).collect())
+        let names: Vec<String> = std::iter::once(canonical).chain(aliases).collect();
+        self.names.borrow_mut().insert(name.to_string(), names.clone());
+        Ok(names)
     }
 
     /// The objects that mean the same.
@@ -260,6 +277,7 @@ fn rows_of(fact: &Fact) -> Vec<Vec<u8>> {
     let mut prefixes = vec![
         key::of_subject(&fact.subject),
         key::of_pair(&fact.subject, &fact.predicate),
+        key::of_triple(&fact.subject, &fact.predicate, &fact.object),
         key::of_predicate(&fact.predicate),
         key::of_object(&fact.object),
     ];

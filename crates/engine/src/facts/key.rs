@@ -16,6 +16,7 @@
 //! | 0x0b hash(extractor) hash(passage) | what an extractor found in a passage, or why it failed |
 //! | 0x0c hash(extractor) collection hash(id) | the passage that the extractor saw there last |
 //! | 0x0d hash(extractor) hash(passage) collection hash(id) | that the passage stood there |
+//! | 0x0e hash(subject, predicate, hash(object)) number | a fact with these |
 //!
 //! Numbers are big endian, 8 bytes, those of collections 4. Hashes are the first 16 bytes of BLAKE3 over parts, each after its
 //! length: so no character of a name or an id can make two keys one. Names that lie in keys themselves have no byte 0.
@@ -38,6 +39,7 @@ const ALIASES: u8 = 10;
 const MEMO: u8 = 11;
 const SEEN: u8 = 12;
 const HELD: u8 = 13;
+const TRIPLE: u8 = 14;
 
 /// 16 bytes of BLAKE3.
 pub type Hash = [u8; 16];
@@ -76,6 +78,10 @@ pub fn of_subject(name: &str) -> Vec<u8> {
 
 pub fn of_pair(name: &str, predicate: &str) -> Vec<u8> {
     joined(PAIR, &[&hash(&[name.as_bytes(), predicate.as_bytes()])])
+}
+
+pub fn of_triple(name: &str, predicate: &str, object: &Object) -> Vec<u8> {
+    joined(TRIPLE, &[&hash(&[name.as_bytes(), predicate.as_bytes(), &object.hash()])])
 }
 
 pub fn of_predicate(predicate: &str) -> Vec<u8> {
@@ -140,6 +146,11 @@ pub fn alias(name: &str) -> Vec<u8> {
     joined(ALIAS, &[&hash(&[name.as_bytes()])])
 }
 
+/// Whether a row tells which names are one entity's.
+pub fn is_of_alias(key: &[u8]) -> bool {
+    matches!(key.first(), Some(&(ALIAS | ALIASES)))
+}
+
 /// All aliases of a name begin so.
 pub fn aliases_of(name: &str) -> Vec<u8> {
     joined(ALIASES, &[&hash(&[name.as_bytes()])])
@@ -201,7 +212,7 @@ pub fn held(extractor: &Hash, passage: &Hash, collection: u32, id: &str) -> Vec<
 }
 
 /// One past the last kind of row.
-const KINDS_END: u8 = HELD + 1;
+const KINDS_END: u8 = TRIPLE + 1;
 
 /// Whether a key may be one of these.
 pub fn is_one(key: &[u8]) -> bool {
@@ -220,6 +231,9 @@ mod tests {
     fn no_character_makes_two_keys_one() {
         assert_ne!(of_pair("a", "b c"), of_pair("a b", "c"));
         assert_ne!(of_pair("a\0b", "c"), of_pair("a", "b\0c"));
+        let one = Object::Int(1);
+        assert_ne!(of_triple("a", "b c", &one), of_triple("a b", "c", &one));
+        assert_ne!(of_triple("a", "b", &one), of_triple("a", "b", &Object::Text("1".into())));
         assert_ne!(of_passage(1, "a\0"), of_passage(1, "a"));
         assert!(!of_passage(1, "a\0b").starts_with(&of_passage(1, "a")));
         assert_ne!(Object::Text("1".into()).hash(), Object::Int(1).hash());

@@ -1,5 +1,6 @@
 //! Recording facts, ending them, and what is declared of relations and names.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use nuthatch_store::{Batch, Reader};
@@ -10,7 +11,7 @@ use crate::facts::draft::{Draft, Numbers, passage_hash};
 use crate::facts::fact::{SOURCES_MAX, check_name, check_predicate};
 use crate::facts::value::Rule;
 use crate::facts::{
-    EndReason, Fact, FactSource, Facts, Invalidated, NewFact, PassageRef, Recorded, SourcePassage, key,
+    EndReason, Fact, FactSource, Facts, Invalidated, NewFact, Object, PassageRef, Recorded, SourcePassage, key,
 };
 use crate::kv::Live;
 use crate::record::RowParts;
@@ -19,6 +20,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Facts of one call.
 pub(crate) const RECORDED_AT_ONCE: usize = 10_000;
+/// Of a subject's names and an object's names, the pairs that are looked up one by one.
+const TRIPLES_MAX: usize = 64;
 /// Times that a fact's bytes are in memory while it is written.
 const COPIES: u64 = 4;
 
@@ -68,11 +71,19 @@ impl Facts {
         let tenant = self.keyspace.space.shard.tenant;
         self.change(|draft, reader| {
             let mut recorded = Recorded::default();
+            let mut collections: HashMap<String, u32> = HashMap::new();
             for fact in facts {
                 let mut sources = Vec::with_capacity(fact.sources.len().max(1));
                 for of in &fact.sources {
-                    let passage = Some(passage(draft, reader, tenant, of)?);
-                    sources.push(source_of(draft, &fact, passage));
+                    let collection = match collections.get(&of.collection) {
+                        Some(known) => *known,
+                        None => {
+                            let found = collection_of(reader, tenant, &of.collection)?;
+                            collections.insert(of.collection.clone(), found);
+                            found
+                        }
+                    };
+                    sources.push(source_of(draft, &fact, Some(passage(draft, collection, of)?)));
                 }
                 if sources.is_empty() {
                     sources.push(source_of(draft, &fact, None));
@@ -198,8 +209,8 @@ pub(crate) fn assert(
 ) -> Result<u64> {
     let now = draft.now_ms();
     let functional = draft.rule(&new.predicate)?.functional;
-    let (rivals, gone) = of_pair(draft, &new.subject, &new.predicate)?;
     let same = draft.objects(&new.object)?;
+    let (rivals, gone) = known(draft, new, &same, functional)?;
     if let Some(retracted) = gone.iter().find(|fact| same.contains(&fact.object) && is_read_from(fact, &sources)) {
         // Reading the same passage again does not bring back what somebody took back.
         recorded.numbers.push(retracted.number);
@@ -254,7 +265,7 @@ pub(crate) fn assert(
 
 /// The rule of functional relations: one value at a time. Of two values, the one that begins later ends the other; of two that begin
 /// together, the one that is recorded later holds. Says how many facts ended.
-fn apply_rule(draft: &mut Draft<'_>, mut fact: Fact, same: &[crate::facts::Object], rivals: Vec<Fact>) -> Result<u64> {
+fn apply_rule(draft: &mut Draft<'_>, mut fact: Fact, same: &[Object], rivals: Vec<Fact>) -> Result<u64> {
     let mut ended = 0;
     for old in rivals {
         let begins = (old.valid_from, fact.valid_from);
@@ -284,9 +295,17 @@ fn apply_rule(draft: &mut Draft<'_>, mut fact: Fact, same: &[crate::facts::Objec
     Ok(ended)
 }
 
-/// Facts about an entity, by whichever name: those that are believed, and those that somebody took back.
-fn of_pair(draft: &Draft<'_>, subject: &str, predicate: &str) -> Result<(Vec<Fact>, Vec<Fact>)> {
-    let prefixes = draft.names(subject)?.iter().map(|name| key::of_pair(name, predicate)).collect();
+/// Facts that a new one may repeat or end, by whichever name: those that are believed, and those that somebody took back. Only a
+/// functional relation has to do with other objects, so a hub's other facts are not read.
+fn known(draft: &Draft<'_>, new: &NewFact, same: &[Object], functional: bool) -> Result<(Vec<Fact>, Vec<Fact>)> {
+    let names = draft.names(&new.subject)?;
+    let prefixes = match functional || names.len() * same.len() > TRIPLES_MAX {
+        true => names.iter().map(|name| key::of_pair(name, &new.predicate)).collect(),
+        false => {
+            let triples = |name| same.iter().map(move |object| key::of_triple(name, &new.predicate, object));
+            names.iter().flat_map(triples).collect()
+        }
+    };
     let (mut believed, mut retracted) = (Vec::new(), Vec::new());
     Numbers::after(prefixes, None).each(draft, &mut |fact| {
         match fact.invalidated {
@@ -359,8 +378,7 @@ fn revise(draft: &mut Draft<'_>, old: Fact, valid_to: i64, why: EndReason, by: O
 }
 
 /// The passage as it is now.
-fn passage(draft: &Draft<'_>, reader: &dyn Reader, tenant: u32, of: &PassageRef) -> Result<SourcePassage> {
-    let collection = collection_of(reader, tenant, &of.collection)?;
+fn passage(draft: &Draft<'_>, collection: u32, of: &PassageRef) -> Result<SourcePassage> {
     let missing = || {
         Error::not_found(format!(
             "the fact names record {:?} of collection {:?}, which is not there; record it from what there is",
