@@ -1,9 +1,9 @@
 """Builds the site from the documents: build.py ROOT OUT PROGRAM…
 
-The pages are the Markdown of the repository, in the order of `docs/README.md`, and the reference, which is made from the
-package, the description of the server and the help of the programs. All is collected in OUT/source, which Sphinx makes
-into OUT/html. A broken link, a page that `docs/README.md` does not list, and a page that loads something from another
-host are errors.
+The pages are the Markdown of the repository, in the order of `docs/README.md`, and the reference, which is made from
+the package, the description of the server and the help of the programs. All is collected in OUT/source, which Sphinx
+makes into OUT/html. A broken link, a page that `docs/README.md` does not list, and a page that loads something from
+another host are errors.
 """
 
 from __future__ import annotations

@@ -100,23 +100,13 @@ def kind(schema: Schema) -> str:
 
 def of_type(name: str, schema: Schema) -> str:
     if name == "array" and "items" in schema:
-        return (
-            f"array of ({kind(schema['items'])})"
-            if " or " in kind(schema["items"])
-            else f"array of {kind(schema['items'])}"
-        )
-    if name == "object" and isinstance(schema.get("additionalProperties"), dict) and schema["additionalProperties"]:
-        return f"object with values {kind(schema['additionalProperties'])}"
+        items = kind(schema["items"])
+        return f"array of ({items})" if " or " in items else f"array of {items}"
+    if name == "object" and (values := schema.get("additionalProperties")):
+        return f"object with values {kind(values)}" if isinstance(values, dict) else name
     if name in ("integer", "number"):
-        least, most = schema.get("minimum"), schema.get("maximum")
-        bounds = " to ".join(str(bound) for bound in (least, most) if bound is not None)
-        return (
-            name
-            if not bounds
-            else f"{name} ({bounds})"
-            if most is not None and least is not None
-            else (f"{name} (from {least})" if most is None else f"{name} (up to {most})")
-        )
+        bounds = [f"{word} {schema[key]}" for word, key in (("from", "minimum"), ("to", "maximum")) if key in schema]
+        return f"{name} ({' '.join(bounds)})" if bounds else name
     return f"{name} ({schema['format']})" if name == "string" and schema.get("format") else name
 
 
