@@ -36,7 +36,7 @@ def main() -> int:
     failed = 0
     counted = "examples were not run"
     if "--quick" not in sys.argv[1:]:
-        failed, counted = run_examples([page for page in documents if not named or page.name in named])
+        failed, counted = run_examples([page for page in documents if not named or str(page.relative_to(ROOT)) in named])
     print(f"{len(documents)} documents, {len(wrong)} errors in links, facts and prose, {counted}")
     return 1 if wrong or failed else 0
 

@@ -30,7 +30,7 @@ BLOCK = re.compile(r"(?:^<!-- ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL 
 NEEDS = re.compile(r"^<!-- needs: (\S+) -->$", re.MULTILINE)
 PORT = re.compile(r"\b77\d\d\b")
 MARK = "\x1e"
-SECONDS_MAX = 300
+SECONDS_MAX = 120
 
 
 class MissingProgram(Exception):
