@@ -7,6 +7,7 @@ import functools
 import http.server
 import json
 import os
+import re
 import sys
 import sysconfig
 import threading
@@ -59,6 +60,10 @@ def test_the_reference_of_the_command_and_the_guide_to_it_have_the_same_commands
     commands = set(pages) - {"index"}
     assert len(commands) > 30
     assert {name for name in commands if f"`nuthatch {name}" not in guide} == set()
+    for words in (words for words, _ in reference_command.walk(COMMAND) if len(words) == 2):
+        section = re.search(rf"^## `nuthatch {words[0]}.*?(?=^## |\Z)", guide, re.MULTILINE | re.DOTALL)
+        assert section, words
+        assert re.search(rf"`(?:nuthatch {words[0]} )?{words[1]}\b", section[0]), words
     assert "`nuthatch kv put`" in pages["kv"] and "`nuthatch cache report`" in pages["cache"]
 
 
