@@ -36,7 +36,8 @@ def main() -> int:
     failed = 0
     counted = "examples were not run"
     if "--quick" not in sys.argv[1:]:
-        failed, counted = run_examples([page for page in documents if not named or str(page.relative_to(ROOT)) in named])
+        pages = [page for page in documents if not named or str(page.relative_to(ROOT)) in named]
+        failed, counted = run_examples(pages)
     print(f"{len(documents)} documents, {len(wrong)} errors in links, facts and prose, {counted}")
     return 1 if wrong or failed else 0
 
@@ -58,7 +59,7 @@ def run_examples(documents: list[Path]) -> tuple[int, str]:
         try:
             said = documents_tutorials.run(tutorial)
         except documents_tutorials.MissingProgram as missing:
-            print(f"{tutorial.relative_to(ROOT)} was not run: {missing} is not built (`make node`)")
+            print(f"{tutorial.relative_to(ROOT)} was not run: the program {missing} is not there")
             continue
         worked += not said
         failed += bool(said)

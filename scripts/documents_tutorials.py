@@ -5,7 +5,7 @@
   prints: ``…`` stands for anything within a line, and a line of it alone for any number of lines. Without lines, the
   output is not compared.
 - A ``text`` block is shown and not typed. Any other block says why: ``<!-- not run: why -->``.
-- ``<!-- needs: PROGRAM -->`` at the top: where that program is not built, the tutorial is left out, and this is said.
+- ``<!-- needs: PROGRAM -->`` at the top: where that program is missing, the tutorial is left out, and this is said.
 
 Ports (77xx) are replaced by free ones, so that a server of somebody else is not in the way.
 """
