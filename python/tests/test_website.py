@@ -96,6 +96,32 @@ def test_a_site_without_pages_is_a_fault(tmp_path: Path) -> None:
     assert check.faults(tmp_path) == [f"{tmp_path} has no pages"]
 
 
+def test_what_a_reference_lacks_is_noticed(tmp_path: Path) -> None:
+    program = tmp_path / "tool"
+    program.write_text(
+        """#!/bin/sh
+case "$1 $2" in
+"--help ") printf 'A tool\\n\\nCommands:\\n  kv    Keys\\n  help  This\\n\\nOptions:\\n  -h  Help\\n' ;;
+"kv --help") printf 'Keys\\n\\nCommands:\\n  get\\n          Get one\\n  put   Put one\\n' ;;
+*) printf 'One\\n' ;;
+esac
+""",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    assert [words for words, _ in reference_command.walk(program)] == [(), ("kv",), ("kv", "get"), ("kv", "put")]
+    reference = tmp_path / "docs" / "reference"
+    reference.mkdir(parents=True)
+    lacks = check.missing(tmp_path, REPOSITORY, [program])
+    assert "the Python reference lacks nuthatch.Collection" in lacks
+    assert "the HTTP reference lacks POST /v1/collections/{collection}/search" in lacks
+    assert "the HTTP reference lacks the type Search" in lacks
+    assert "the reference of commands lacks tool kv put" in lacks
+    (reference / "tool").mkdir()
+    (reference / "tool" / "kv.html").write_text('<span id="command-tool-kv-put"></span>', encoding="utf-8")
+    assert "the reference of commands lacks tool kv put" not in check.missing(tmp_path, REPOSITORY, [program])
+
+
 @contextlib.contextmanager
 def static_server(folder: Path) -> Iterator[str]:
     class Quiet(http.server.SimpleHTTPRequestHandler):

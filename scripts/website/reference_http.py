@@ -34,9 +34,9 @@ def pages(openapi: Path) -> dict[str, str]:
         f"| [`{method.upper()} {path}`](#{operation['operationId']}) | {cell(operation['summary'])} |"
         for path, method, operation in operations(description)
     )
-    made["index"] = (
-        f"# The HTTP interface\n\n{description['info']['description']}\n\n| request | does |\n|---|---|\n{rows}\n"
-    )
+    links = "[The guide](../../guides/server.md) · [the OpenAPI document](../../openapi.json)"
+    head = f"# The HTTP interface\n\n{description['info']['description']}\n\n{links}"
+    made["index"] = f"{head}\n\n| request | does |\n|---|---|\n{rows}\n"
     return made
 
 

@@ -29,6 +29,22 @@ PAGES = {
     "backups": ("Backups", ("backups",)),
     "errors": ("Errors", ("errors",)),
 }
+#: Where the guides explain what a page lists.
+GUIDES = {
+    "database": "python",
+    "collections": "python",
+    "keyspaces": "kv",
+    "graphs": "graph",
+    "facts": "facts",
+    "trees": "trees",
+    "caches": "cache",
+    "atomic": "transactions",
+    "async": "python",
+    "backups": "backup",
+    "errors": "python",
+    "embedders": "embedders",
+    "importers": "migrate",
+}
 #: Public modules that are pages of their own.
 #: Calls that a class has from a base of ours are its own to a reader; what it has from Python's classes is not.
 OF_PYTHON = "object, BaseException, Exception, tuple, list, dict, Sequence, Mapping, MutableMapping"
@@ -69,7 +85,13 @@ def pages() -> dict[str, str]:
     for page in MODULES.keys() - PAGES.keys():
         made[page] = f"# Python: {MODULES[page].lower()}\n\n" + intro(f"nuthatch.{page}") + "".join(of_module(page, []))
     made["index"] = "# The Python package\n\n" + intro("nuthatch")
-    return made
+    return {page: with_guide(page, text) for page, text in made.items()}
+
+
+def with_guide(page: str, text: str) -> str:
+    """A page of the reference says below its title where to read more."""
+    title, _, rest = text.partition("\n")
+    return text if page not in GUIDES else f"{title}\n\n[The guide](../../guides/{GUIDES[page]}.md)\n{rest}"
 
 
 def intro(module: str | None) -> str:
