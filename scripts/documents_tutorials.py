@@ -1,6 +1,6 @@
 """Does a tutorial work as it is written? Its blocks are typed one after another into one shell, in an empty folder.
 
-- A block below ``<!-- file: NAME -->`` is saved under that name.
+- A block below ``<!-- file: NAME -->`` is saved under that name, which the text above it must have, too.
 - In a ``console`` block, lines with ``$`` are commands, which must succeed. The lines below a command are what it
   prints: ``…`` stands for anything within a line, and a line of it alone for any number of lines. Without lines, the
   output is not compared.
@@ -52,9 +52,13 @@ class File:
 def steps(text: str) -> list[Command | File]:
     """What a reader does, in order."""
     found: list[Command | File] = []
-    for remark, language, code in BLOCK.findall(text):
+    for block in BLOCK.finditer(text):
+        remark, language, code = (part or "" for part in block.groups())
         if remark.startswith("file: "):
-            found.append(File(remark.removeprefix("file: "), code))
+            name = remark.removeprefix("file: ")
+            if f"`{name}`" not in text[: block.start()]:
+                raise ValueError(f"a reader is not told to save a file as `{name}`")
+            found.append(File(name, code))
         elif language == "console":
             found += commands(code)
         elif language != "text" and not remark.startswith("not run: "):

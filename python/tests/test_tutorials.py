@@ -25,6 +25,8 @@ def test_files_commands_and_their_output_share_one_shell(tmp_path: Path) -> None
     page = tutorial(
         tmp_path,
         """
+        Save this as `sub/say.py`:
+
         <!-- file: sub/say.py -->
         ```python
         print("one\\n" "two 2026-11-28\\n" "three")
@@ -71,6 +73,12 @@ def test_a_block_that_nobody_types_must_say_why(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="neither a file nor marked"):
         documents_tutorials.run(page)
     assert documents_tutorials.run(tutorial(tmp_path, "<!-- not run: a model -->\n```sh\nfalse\n```\n")) == ""
+
+
+def test_a_file_whose_name_only_a_comment_has_is_noticed(tmp_path: Path) -> None:
+    page = tutorial(tmp_path, "Save this:\n\n<!-- file: a.py -->\n```python\n```\n")
+    with pytest.raises(ValueError, match="save a file as `a.py`"):
+        documents_tutorials.run(page)
 
 
 def test_a_program_that_is_not_built_is_named(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import reference_python
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~))", re.DOTALL | re.MULTILINE)
-SECTION = re.compile(r"^(?:\*\*(.+?):?\*\*|- (.+?):)", re.MULTILINE)
+SECTION = re.compile(r"^(?:\*\*(.+?)[:,]?\*\*|- (.+?):)", re.MULTILINE)
 
 
 def main() -> int:

@@ -35,6 +35,8 @@ add_module_names = False
 toc_object_entries = False
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_title = f"Nuthatch {release}"
 html_copy_source = False
 html_show_sourcelink = False
