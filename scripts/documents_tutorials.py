@@ -111,7 +111,7 @@ def run(document: Path) -> str:
             except subprocess.TimeoutExpired:
                 return f"it was not done after {SECONDS_MAX} s:\n{said.read_text(errors='replace')[-2000:]}"
             finally:
-                end(shell.pid)
+                end(shell)
         return difference([step for step in todo if isinstance(step, Command)], said.read_text(errors="replace"))
 
 
@@ -159,12 +159,15 @@ def pattern(shown: str) -> re.Pattern[str]:
     return re.compile("".join(lines))
 
 
-def end(group: int) -> None:
+def end(shell: subprocess.Popen[bytes]) -> None:
     """Ends what the tutorial left running."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
+        told: int = sent
         for _ in range(100):
             try:
-                os.killpg(group, sent)
+                os.killpg(shell.pid, told)
             except ProcessLookupError:
                 return
+            told = 0
             time.sleep(0.1)
+            shell.poll()

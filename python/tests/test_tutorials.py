@@ -103,3 +103,10 @@ def test_ports_are_free_ones_and_servers_end_with_the_tutorial(tmp_path: Path) -
     assert one == again != other and "7700" not in (one, other)
     state = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
     assert not state.exists() or ") Z " in state.read_text()
+
+
+def test_a_tutorial_that_does_not_end_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents_tutorials, "SECONDS_MAX", 1)
+    page = tutorial(tmp_path, "```console\n$ echo waiting; sleep 1000\n```\n")
+    said = documents_tutorials.run(page)
+    assert "not done" in said and "waiting" in said
