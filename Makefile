@@ -136,6 +136,11 @@ typescript: ## Write the types of the TypeScript client anew from docs/openapi.j
 console: ## Build the console's pages anew into the server's sources (needs node)
 	@$(STEP) "The console" scripts/console.sh build
 
+.PHONY: docs
+docs: build node ## Build the site of the documents, with its search and references, into target/docs/html
+	@$(STEP) "The site" scripts/docs.sh "$(TARGET)/docs" "$(RELEASE)/nuthatch" "$(RELEASE)/nuthatch-cluster"
+	@NUTHATCH_SITE="$(TARGET)/docs/html" $(VENV)/bin/python -m pytest -ra python/tests/test_website.py
+
 .PHONY: conformance
 conformance: build ## Run suites of others against the server (schemathesis, redis-py, the Model Context Protocol's, LangChain's, …; packages from PyPI and npm into .conformance and target)
 	@# Errors are described once for all statuses, which is why one rule is left out.

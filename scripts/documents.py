@@ -1,7 +1,8 @@
 """Do the documents hold? Links lead somewhere, Python examples run, and what can drift agrees with the code.
 
 An example that cannot run here says so in a comment above it: ``<!-- not run: why -->``. ``documents_code.py`` compares
-facts with the code, ``documents_prose.py`` measures the prose. ``--quick`` leaves the examples out.
+facts with the code, ``documents_prose.py`` measures the prose, ``documents_tutorials.py`` types what tutorials say.
+``--quick`` leaves the examples and tutorials out; names of pages run the examples of those alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from pathlib import Path
 
 import documents_code
 import documents_prose
+import documents_tutorials
 
 ROOT = Path(__file__).resolve().parent.parent
+TUTORIALS = ROOT / "docs" / "tutorials"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"(<!-- not run: [^\n]*-->\n)?^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)", re.DOTALL | re.MULTILINE)
@@ -29,17 +32,19 @@ def main() -> int:
     wrong += documents_prose.hard_to_read(ROOT)
     for line in wrong:
         print(f"error: {line}", file=sys.stderr)
+    named = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     failed = 0
     counted = "examples were not run"
     if "--quick" not in sys.argv[1:]:
-        failed, counted = run_examples(documents)
+        pages = [page for page in documents if not named or str(page.relative_to(ROOT)) in named]
+        failed, counted = run_examples(pages)
     print(f"{len(documents)} documents, {len(wrong)} errors in links, facts and prose, {counted}")
     return 1 if wrong or failed else 0
 
 
 def run_examples(documents: list[Path]) -> tuple[int, str]:
     ran = failed = skipped = 0
-    for document in documents:
+    for document in (page for page in documents if page.parent != TUTORIALS):
         for number, (reason, code) in enumerate(BLOCK.findall(document.read_text(encoding="utf-8")), 1):
             name = f"{document.relative_to(ROOT)}, example {number}"
             if reason:
@@ -49,7 +54,18 @@ def run_examples(documents: list[Path]) -> tuple[int, str]:
                 print(f"error: {name} fails:\n{textwrap.indent(said, '    ')}", file=sys.stderr)
             else:
                 ran += 1
-    return failed, f"{ran} examples ran, {failed} failed, {skipped} not run"
+    worked = 0
+    for tutorial in (page for page in documents if page.parent == TUTORIALS):
+        try:
+            said = documents_tutorials.run(tutorial)
+        except documents_tutorials.MissingProgram as missing:
+            print(f"{tutorial.relative_to(ROOT)} was not run: the program {missing} is not there")
+            continue
+        worked += not said
+        failed += bool(said)
+        if said:
+            print(f"error: {tutorial.relative_to(ROOT)} fails:\n{textwrap.indent(said, '    ')}", file=sys.stderr)
+    return failed, f"{ran} examples ran, {worked} tutorials worked, {failed} failed, {skipped} not run"
 
 
 def broken_links(document: Path) -> list[str]:

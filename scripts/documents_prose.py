@@ -37,8 +37,9 @@ ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
 
 
 def hard_to_read(root: Path) -> list[str]:
-    guides = sorted(str(path.relative_to(root)) for path in (root / "docs/guides").glob("*.md"))
-    return [line for page in (*PAGES, *guides) for line in faults(page, (root / page).read_text(encoding="utf-8"))]
+    folders = ("docs/guides", "docs/tutorials")
+    pages = sorted(str(path.relative_to(root)) for folder in folders for path in (root / folder).glob("*.md"))
+    return [line for page in (*PAGES, *pages) for line in faults(page, (root / page).read_text(encoding="utf-8"))]
 
 
 def faults(page: str, text: str) -> list[str]:
