@@ -81,11 +81,22 @@ rocksdb: $(LIBCLANG_STAMP)
 	@$(STEP) "RocksDB, which is C++ (minutes the first time, then nothing)" \
 		$(VENV)/bin/python scripts/rocksdb.py "$(TARGET)"
 
-.PHONY: build
-build: check-tools rocksdb ## Compile, and put the command and the Python module into .venv
+.PHONY: compile
+compile: rocksdb
 	@$(STEP) "The engine, the command and the Python module" cargo build $(CARGO_SCOPE) $(CARGO_PRODUCT)
+
+.PHONY: build
+build: check-tools compile ## Compile, and put the command and the Python module into .venv
 	@scripts/install-built.sh "$(RELEASE)" "$(VENV)"
 	@$(VENV)/bin/python scripts/install_metadata.py
+
+.PHONY: wheel
+wheel: build ## Build the wheel, with the command inside, into dist; pip installs it anywhere like here
+	@$(STEP) "The wheel" $(VENV)/bin/python scripts/distributions.py wheel dist "$(RELEASE)"
+
+.PHONY: sdist
+sdist: check-tools $(PACKAGES_STAMP) ## Build the sdist, from which pip compiles the wheel elsewhere, into dist
+	@$(STEP) "The sdist" $(VENV)/bin/python scripts/distributions.py sdist dist
 
 .PHONY: node
 node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage
@@ -184,4 +195,4 @@ env: ## Print the environment of cargo here: eval "$(make env)", then use cargo 
 
 .PHONY: clean
 clean: ## Remove everything that these commands made
-	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" python/src/nuthatch/*.so
+	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" "$(CURDIR)/dist" python/src/nuthatch/*.so
