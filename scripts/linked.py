@@ -72,7 +72,9 @@ def crates() -> list[Crate]:
                 authors=tuple(package["authors"]),
                 folder=Path(package["manifest_path"]).parent,
                 sha256=checksums[package["name"], package["version"]],
-                uses=tuple((packages[used]["name"], packages[used]["version"]) for used in uses[key] if used in reached),
+                uses=tuple(
+                    (packages[used]["name"], packages[used]["version"]) for used in uses[key] if used in reached
+                ),
             )
             for key in reached
             if (package := packages[key])["source"]

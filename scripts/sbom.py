@@ -13,13 +13,14 @@ import uuid
 from datetime import datetime, timezone
 from pathlib import Path
 
-import linked
 from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.model.license import LicenseExpression
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
+
+import linked
 
 
 def write(path: Path) -> None:

@@ -92,7 +92,7 @@ def texts(crate: Crate) -> list[tuple[str, str]]:
                 if inside == Path(path.name):
                     # Of the licences that the crate states, deny.toml has another one.
                     continue
-                raise SystemExit(f"error: {path} is not in the list of deny.toml; say in NOT_TAKEN why it does not hold")
+                raise SystemExit(f"error: {path}: deny.toml does not list it; say in NOT_TAKEN why it does not hold")
             found.append((inside.as_posix(), text))
     return found
 
@@ -103,8 +103,9 @@ def stated(crate: Crate, common: Path) -> list[tuple[str, str]]:
         if (common / f"{name}.txt").exists():
             text = (common / f"{name}.txt").read_text(encoding="utf-8").strip()
             authors = ", ".join(crate.authors) or f"the authors of {crate.name}"
-            text, named = re.subn(r"Copyright \(c\) <year> +<[^>]+>", lambda _: f"Copyright (c) {authors}", text)
-            return [("", text if named else f"Copyright (c) {authors}\n\n{text}")]
+            # Where a licence names its holder, the common text has a blank.
+            text = re.sub(r"^Copyright \(c\) <year> <[^>]+>\s*", "", text, flags=re.MULTILINE)
+            return [("", f"Copyright (c) {authors}\n\n{text}")]
     raise SystemExit(f"error: {crate.name} {crate.version} has no licence file, and no common text of {crate.licence}")
 
 
