@@ -3,10 +3,10 @@
     python scripts/distributions.py wheel OUTPUT-FOLDER RELEASE-FOLDER
     python scripts/distributions.py sdist OUTPUT-FOLDER
 
-The wheel is made of what `make build` has compiled. auditwheel reads which versions of the system's libraries the module
-and the command need, and names the widest platform tag that the wheel deserves: `manylinux_2_35_x86_64` is for Linux with
-glibc 2.35 or newer. A library that manylinux does not allow is an error. On other systems than Linux the tag is what
-Python says of the platform. The sdist has the sources; pip compiles the wheel from it.
+The wheel is made of what `make build` has compiled. auditwheel reads which versions of the system's libraries the
+module and the command need, and names the widest platform tag that the wheel deserves: `manylinux_2_35_x86_64` is for
+Linux with glibc 2.35 or newer. A library that manylinux does not allow is an error. On other systems than Linux the tag
+is what Python says of the platform. The sdist has the sources; pip compiles the wheel from it.
 """
 
 from __future__ import annotations
