@@ -98,6 +98,10 @@ wheel: build ## Build the wheel, with the command inside, into dist; pip install
 sdist: check-tools $(PACKAGES_STAMP) ## Build the sdist, from which pip compiles the wheel elsewhere, into dist
 	@$(STEP) "The sdist" $(VENV)/bin/python scripts/distributions.py sdist dist
 
+.PHONY: release
+release: build ## Rehearse a release into dist: versions, changelog, licences, packages, checksums; publishes nothing
+	@$(VENV)/bin/python scripts/release.py dist "$(RELEASE)" "$(TARGET)/release-environment"
+
 .PHONY: node
 node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage
 	@$(STEP) "The node of a cluster" cargo build $(CARGO_SCOPE) --bin nuthatch-cluster
