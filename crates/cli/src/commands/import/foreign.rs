@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use super::{Import, Program};
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
-use crate::{folder, interrupt, python};
+use crate::{folder, python};
 
 pub fn run(import: &Import, program: Program, globals: &Globals) -> Result<Outcome, Failure> {
     let python = python::with("nuthatch.importers", "importing files of other programs")?;
