@@ -79,7 +79,7 @@ $(LIBCLANG_STAMP): $(PACKAGES_STAMP)
 .PHONY: rocksdb
 rocksdb: $(LIBCLANG_STAMP)
 	@$(STEP) "RocksDB, which is C++ (minutes the first time, then nothing)" \
-		$(VENV)/bin/python scripts/rocksdb.py "$(TARGET)"
+		$(PYO3_PYTHON) scripts/rocksdb.py "$(TARGET)"
 
 .PHONY: compile
 compile: rocksdb

@@ -48,17 +48,20 @@ def platform() -> str:
 
 def compiled(root: Path) -> Path:
     """Where `make compile` puts what it compiles, with the Python and the libclang of this build."""
+    settings = compile_settings(root)
+    subprocess.run(["make", "compile", *(f"{name}={value}" for name, value in settings.items())], cwd=root, check=True)
+    return Path(settings["CARGO_TARGET_DIR"]) / "release"
+
+
+def compile_settings(root: Path) -> dict[str, str]:
     clang = importlib.util.find_spec("clang")
     if clang is None or not clang.submodule_search_locations:
         raise SystemExit("error: the package libclang is not there; build with isolation, or install it")
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or root / "target").absolute()
-    settings = {
-        "VENV": sys.prefix,
-        # Nothing is installed into that environment, and nothing is copied from it.
+    return {
+        "PYO3_PYTHON": sys.executable,
+        # No environment is made, and nothing is copied from one.
         "PACKAGES_STAMP": "",
         "LIBCLANG_STAMP": "",
         "LIBCLANG_PATH": str(Path(next(iter(clang.submodule_search_locations))) / "native"),
-        "CARGO_TARGET_DIR": str(target),
+        "CARGO_TARGET_DIR": str(Path(os.environ.get("CARGO_TARGET_DIR") or root / "target").absolute()),
     }
-    subprocess.run(["make", "compile", *(f"{name}={value}" for name, value in settings.items())], cwd=root, check=True)
-    return target / "release"

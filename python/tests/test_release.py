@@ -14,9 +14,9 @@ import nuthatch
 
 sys.path.append(str(REPOSITORY / "scripts"))
 
-import linked  # noqa: E402
-import release  # noqa: E402
-import release_checks  # noqa: E402
+import linked
+import release
+import release_checks
 
 
 def test_every_file_that_states_the_version_states_the_same():

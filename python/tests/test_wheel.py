@@ -243,6 +243,23 @@ def test_the_sdist_holds_sources_and_nothing_that_was_built_or_measured(sdist):
     assert os.access(sdist / "scripts" / "step.sh", os.X_OK)
 
 
+def test_an_sdist_compiles_as_a_clone_does_and_installs_nothing_for_it(sdist):
+    """What its build would run, without running it: compiling takes minutes."""
+    script = "import sys; sys.path.append('scripts'); import hatch_build, json, pathlib\n"
+    script += "print(json.dumps(hatch_build.compile_settings(pathlib.Path.cwd())))"
+    told = subprocess.check_output([sys.executable, "-c", script], cwd=sdist, text=True, timeout=60)
+    settings = [f"{name}={value}" for name, value in json.loads(told).items()]
+    assert any(Path(setting.split("=")[1], "libclang.so").exists() for setting in settings)
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    run = subprocess.run(
+        ["make", "--dry-run", "compile", *settings], cwd=sdist, env=bare, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 0, run.stderr
+    assert "scripts/rocksdb.py" in run.stdout
+    assert "cargo build --release --workspace --locked" in run.stdout
+    assert "pip install" not in run.stdout and "-m venv" not in run.stdout
+
+
 def test_pip_learns_the_same_of_the_sdist_as_of_the_wheel(sdist, wheel, tmp_path):
     script = "import sys; from hatchling.build import prepare_metadata_for_build_wheel as p; print(p(sys.argv[1]))"
     done = subprocess.run(
