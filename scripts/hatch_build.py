@@ -25,20 +25,22 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             raise SystemExit("error: an editable install is what `make setup` makes, in .venv; run that")
         root = Path(self.root)
-        release = Path(os.environ.get("NUTHATCH_RELEASE_DIR") or compiled(root))
+        given = os.environ.get("NUTHATCH_RELEASE_DIR")
+        release = Path(given or compiled(root))
         module = next((release / name for name in MODULES if (release / name).exists()), None)
         command = release / "nuthatch"
         if module is None or not command.exists():
             raise SystemExit(f"error: {release} has no module and no command; run `make build`")
-        if not (root / "THIRD-PARTY-LICENSES.txt").exists():
+        if given:
+            build_data["sbom_files"].append(SBOM)
+        elif not (root / "PKG-INFO").exists():
+            # Neither `make wheel` has written them, nor are these the sources of an sdist, which brings them.
             subprocess.run([sys.executable, root / "scripts" / "third_party.py"], cwd=root, check=True)
         build_data["pure_python"] = False
         # The module calls nothing but the stable interface of Python 3.10 and later.
         build_data["tag"] = f"cp310-abi3-{os.environ.get('NUTHATCH_PLATFORM') or platform()}"
         build_data["force_include"][str(module)] = "nuthatch/_core.abi3.so"
         build_data["shared_scripts"][str(command)] = "nuthatch"
-        if (root / SBOM).exists():
-            build_data["sbom_files"].append(SBOM)
 
 
 def platform() -> str:
