@@ -199,4 +199,4 @@ env: ## Print the environment of cargo here: eval "$(make env)", then use cargo 
 
 .PHONY: clean
 clean: ## Remove everything that these commands made
-	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" "$(CURDIR)/dist" python/src/nuthatch/*.so
+	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" "$(CURDIR)/dist" THIRD-PARTY-* nuthatch.cdx.json python/src/nuthatch/*.so

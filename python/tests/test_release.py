@@ -17,6 +17,7 @@ sys.path.append(str(REPOSITORY / "scripts"))
 import linked
 import release
 import release_checks
+import third_party
 
 
 def test_every_file_that_states_the_version_states_the_same():
@@ -78,3 +79,37 @@ def test_a_rehearsal_keeps_no_signature_of_a_key_that_it_throws_away(tmp_path, m
     assert list(release.signed(tmp_path)) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["SHA256SUMS", "a.whl"]
     assert Path(tmp_path / "SHA256SUMS").read_text().endswith("  a.whl\n")
+
+
+def crate(folder: Path, licence: str = "MIT OR GPL-2.0-only") -> linked.Crate:
+    return linked.Crate("some", "1.0.0", licence, ("A. Author",), folder, "0" * 64)
+
+
+def test_a_copyleft_text_inside_of_a_crate_needs_a_reason_why_it_does_not_hold(tmp_path, monkeypatch):
+    (tmp_path / "LICENSE-GPL").write_text("GNU GENERAL PUBLIC LICENSE\nVersion 2")
+    (tmp_path / "LICENSE-MIT").write_text("MIT License")
+    # Beside the licence that is taken, as the crate offers it.
+    assert third_party.texts(crate(tmp_path)) == [("LICENSE-MIT", "MIT License")]
+    (tmp_path / "vendored").mkdir()
+    (tmp_path / "vendored" / "COPYING").write_text("   GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3")
+    with pytest.raises(SystemExit, match="NOT_TAKEN"):
+        third_party.texts(crate(tmp_path))
+    monkeypatch.setattr(third_party, "NOT_TAKEN", {("some", "vendored/COPYING")})
+    assert third_party.texts(crate(tmp_path)) == [("LICENSE-MIT", "MIT License")]
+
+
+def test_a_crate_without_a_text_gets_that_of_what_it_states_with_its_authors(tmp_path):
+    (tmp_path / "MIT.txt").write_text(
+        "MIT License\n\nCopyright (c) <year> <copyright holders>\n\nPermission is granted"
+    )
+    ((_, text),) = third_party.stated(crate(tmp_path), tmp_path)
+    assert text == "Copyright (c) A. Author\n\nMIT License\n\nPermission is granted"
+    with pytest.raises(SystemExit, match="no common text of Zlib"):
+        third_party.stated(crate(tmp_path, "Zlib"), tmp_path)
+
+
+def test_macros_and_what_they_use_are_not_linked():
+    kinds = {"command": "bin", "library": "lib", "macro": "proc-macro", "parser": "lib"}
+    packages = {name: {"targets": [{"kind": [kind]}]} for name, kind in kinds.items()}
+    uses = {"command": ["library", "macro"], "library": ["command"], "macro": ["parser"], "parser": []}
+    assert linked.reach(["command"], packages, uses) == {"command", "library"}
