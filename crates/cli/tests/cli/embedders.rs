@@ -127,7 +127,7 @@ fn installing_a_model_is_left_to_the_package_and_ends_as_that_ends() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let python = |name: &str, script: &str| {
-        place.write(name, &format!("#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n{script}\n"));
+        place.write(name, format!("#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n{script}\n"));
         std::fs::set_permissions(place.path().join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
         place.path().join(name)
     };
