@@ -48,7 +48,7 @@ LIBCLANG_STAMP := $(TARGET)/libclang/.copied
 
 .PHONY: help
 help: ## List these commands
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: quickstart
 quickstart: setup ## Set up, then run the main job on real input (start here)
@@ -187,6 +187,10 @@ report: build ## Measure what five systems publish, beside their programs and ou
 .PHONY: bench-kv
 bench-kv: check-tools rocksdb ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
+
+.PHONY: aarch64
+aarch64: check-tools ## Run the tests of the kernels and of their files on aarch64, emulated (needs qemu and a target of Rust)
+	@$(STEP) "Kernels on aarch64" scripts/aarch64.sh
 
 .PHONY: compat-fixture
 compat-fixture: check-tools rocksdb ## Make the folder of this format that later builds must open (tests/compat) anew

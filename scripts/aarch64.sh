@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of the crates that hold SIMD kernels and formats, on aarch64 as qemu emulates it: NEON, and no AVX.
+# The tests of the SIMD kernels, and of the files that they read, on aarch64 as qemu emulates it: NEON, and no AVX.
 #
 # These crates have no C code, so Rust's own linker and musl libc are enough: `rustup target add aarch64-unknown-linux-musl`
 # and qemu-aarch64 (Debian: qemu-user-static). A machine that lacks one of them says so and skips.
@@ -16,4 +16,4 @@ runner=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || skip "no 
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=$runner
 cargo test --quiet --release --locked --target "$target" "$@" \
-    -p nuthatch-distance -p nuthatch-segment -p nuthatch-sparse -p nuthatch-vector
+    -p nuthatch-distance -p nuthatch-segment -p nuthatch-sparse
