@@ -48,7 +48,7 @@ LIBCLANG_STAMP := $(TARGET)/libclang/.copied
 
 .PHONY: help
 help: ## List these commands
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: quickstart
 quickstart: setup ## Set up, then run the main job on real input (start here)
@@ -79,13 +79,28 @@ $(LIBCLANG_STAMP): $(PACKAGES_STAMP)
 .PHONY: rocksdb
 rocksdb: $(LIBCLANG_STAMP)
 	@$(STEP) "RocksDB, which is C++ (minutes the first time, then nothing)" \
-		$(VENV)/bin/python scripts/rocksdb.py "$(TARGET)"
+		$(PYO3_PYTHON) scripts/rocksdb.py "$(TARGET)"
+
+.PHONY: compile
+compile: rocksdb
+	@$(STEP) "The engine, the command and the Python module" cargo build $(CARGO_SCOPE) $(CARGO_PRODUCT)
 
 .PHONY: build
-build: check-tools rocksdb ## Compile, and put the command and the Python module into .venv
-	@$(STEP) "The engine, the command and the Python module" cargo build $(CARGO_SCOPE) $(CARGO_PRODUCT)
+build: check-tools compile ## Compile, and put the command and the Python module into .venv
 	@scripts/install-built.sh "$(RELEASE)" "$(VENV)"
 	@$(VENV)/bin/python scripts/install_metadata.py
+
+.PHONY: wheel
+wheel: build ## Build the wheel, with the command inside, into dist; pip installs it anywhere like here
+	@$(STEP) "The wheel" $(VENV)/bin/python scripts/distributions.py wheel dist "$(RELEASE)"
+
+.PHONY: sdist
+sdist: check-tools $(PACKAGES_STAMP) ## Build the sdist, from which pip compiles the wheel elsewhere, into dist
+	@$(STEP) "The sdist" $(VENV)/bin/python scripts/distributions.py sdist dist
+
+.PHONY: release
+release: build ## Rehearse a release into dist: versions, changelog, licences, packages, checksums; publishes nothing
+	@$(VENV)/bin/python scripts/release.py dist "$(RELEASE)" "$(TARGET)/release-environment"
 
 .PHONY: node
 node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage
@@ -178,6 +193,10 @@ report: build ## Measure what five systems publish, beside their programs and ou
 bench-kv: check-tools rocksdb ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
 
+.PHONY: aarch64
+aarch64: check-tools ## Run the tests of the kernels and of their files on aarch64, emulated (needs qemu and a target of Rust)
+	@$(STEP) "Kernels on aarch64" scripts/aarch64.sh
+
 .PHONY: compat-fixture
 compat-fixture: check-tools rocksdb ## Make the folder of this format that later builds must open (tests/compat) anew
 	@$(STEP) "The fixture of this format" cargo test $(CARGO_SCOPE) --test compat -- --ignored make_the_fixture
@@ -189,4 +208,4 @@ env: ## Print the environment of cargo here: eval "$(make env)", then use cargo 
 
 .PHONY: clean
 clean: ## Remove everything that these commands made
-	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" python/src/nuthatch/*.so
+	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" "$(CURDIR)/dist" THIRD-PARTY-* nuthatch.cdx.json python/src/nuthatch/*.so

@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # What these say in their own words, read by a person. A new version is read again.
 READ_BY_HAND = {
     ("libclang", "18.1.1"): "Apache-2.0 WITH LLVM-exception",
+    # Its copy of construct is MIT's.
+    ("pyelftools", "0.33"): "Unlicense AND MIT",
     ("types-pytz", "2026.6.0.20261031"): "Apache-2.0",
 }
 # Older packages name their licence by a trove classifier or by a nickname.

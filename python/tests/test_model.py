@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
+import nuthatch
 from nuthatch.model import ModelError, install, models, static_recipe, tensor, verify, wheels
 
 TABLE = struct.pack("<4e", 1, 2, 3, 4)
@@ -94,3 +99,33 @@ def test_a_tensor_that_is_not_there_is_named(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ModelError, match="holds no tensor 'three'"):
             tensor.read(path, "three")
+
+
+WITHOUT_PIP = """
+import subprocess, sys
+from nuthatch.model import wheels
+python = wheels._python_with_pip()
+assert python != sys.executable
+print(subprocess.check_output([python, *wheels.PIP, "--version"], text=True))
+print(python)
+"""
+
+
+def test_an_environment_without_pip_fetches_with_another_and_stays_as_it_is(tmp_path):
+    """As uv and pipx make them."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True, timeout=60)
+    before = sorted((tmp_path / "bare").rglob("*"))
+    (sources,) = nuthatch.__path__
+    environment = {**os.environ, "PYTHONPATH": str(Path(sources).parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [tmp_path / "bare" / "bin" / "python", "-c", WITHOUT_PIP],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    version, _, python = done.stdout.strip().splitlines()
+    assert version.startswith("pip ")
+    assert not Path(python).exists()
+    assert sorted((tmp_path / "bare").rglob("*")) == before

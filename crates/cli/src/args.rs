@@ -252,7 +252,7 @@ pub enum Command {
     Audit(commands::audit::Audit),
     /// Check the settings of a server
     Config(commands::config::ConfigCommand),
-    /// Show where the default embedding model is, and how to install it
+    /// Show where an embedding model is, or install it
     Model(commands::model::Model),
     /// Print a completion script for a shell
     Completions(commands::completions::Completions),

@@ -19,6 +19,7 @@ mod interrupt;
 mod output;
 mod paths;
 mod progress;
+mod python;
 mod tree_at;
 mod units;
 

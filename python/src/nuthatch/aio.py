@@ -124,7 +124,7 @@ class AsyncDatabase(AsyncTenants):
     __slots__ = ("sync",)
 
     def __init__(self, sync: Database) -> None:
-        self.sync = sync
+        self.sync: Database = sync
 
     @property
     def path(self) -> str:

@@ -24,7 +24,7 @@ class AsyncCache:
     __slots__ = ("last_miss", "sync")
 
     def __init__(self, sync: Cache) -> None:
-        self.sync = sync
+        self.sync: Cache = sync
         #: Why the last ``check`` of this object returned None.
         self.last_miss: Miss | None = None
 

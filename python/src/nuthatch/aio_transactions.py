@@ -45,7 +45,7 @@ class AsyncBatch:
     __slots__ = ("sync",)
 
     def __init__(self, sync: Batch) -> None:
-        self.sync = sync
+        self.sync: Batch = sync
 
     def kv(self, name: str) -> BatchKeyspace:
         """As ``Batch.kv``."""
@@ -95,7 +95,7 @@ class AsyncSnapshot:
     __slots__ = ("sync",)
 
     def __init__(self, sync: Snapshot) -> None:
-        self.sync = sync
+        self.sync: Snapshot = sync
 
     async def kv(self, name: str) -> AsyncSnapshotKeyspace:
         """As ``Snapshot.kv``."""
@@ -182,7 +182,7 @@ class AsyncTransaction:
     __slots__ = ("sync",)
 
     def __init__(self, sync: Transaction) -> None:
-        self.sync = sync
+        self.sync: Transaction = sync
 
     async def kv(self, name: str) -> AsyncTransactionKeyspace:
         """As ``Transaction.kv``."""

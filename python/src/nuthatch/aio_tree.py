@@ -44,7 +44,7 @@ class AsyncGrepMatches(AsyncIterator[GrepMatch]):
     __slots__ = ("_left", "sync")
 
     def __init__(self, sync: GrepMatches) -> None:
-        self.sync = sync
+        self.sync: GrepMatches = sync
         self._left: list[GrepMatch] = []
 
     def __aiter__(self) -> AsyncGrepMatches:

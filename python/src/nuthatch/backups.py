@@ -49,13 +49,13 @@ class Backup:
     folder: str
     format: int
     #: Names; of a tenant other than the default one, ``tenant/name``.
-    collections: list[str]
+    collections: builtins.list[str]
     #: The same.
-    keyspaces: list[str]
+    keyspaces: builtins.list[str]
     #: The same.
-    graphs: list[str]
+    graphs: builtins.list[str]
     #: Names of all tenants in it.
-    tenants: list[str]
+    tenants: builtins.list[str]
     #: The one tenant that it is of; None: the whole folder.
     only: str | None
     #: Records over all collections.
@@ -65,7 +65,7 @@ class Backup:
     #: Of these, bytes that no earlier backup there had.
     new_bytes: int
     #: Indexes that are not in it, and why.
-    left_out: list[str]
+    left_out: builtins.list[str]
     #: Why it cannot be restored, when its manifest is damaged.
     damaged: str | None
 
@@ -91,7 +91,7 @@ class RestoreReport:
 
     backup: Backup
     folder: Path
-    collections: list[str]
+    collections: builtins.list[str]
     rows: int
     files: int
     bytes: int
@@ -114,7 +114,7 @@ class BackupCheck:
     backups: int
     objects: int
     bytes: int
-    damage: list[DamagedObject]
+    damage: builtins.list[DamagedObject]
 
     @property
     def is_well(self) -> bool:

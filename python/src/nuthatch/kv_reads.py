@@ -26,8 +26,8 @@ class KeyPage(Sequence["tuple[bytes, bytes]"]):
 
     def __init__(self, entries: list[tuple[bytes, bytes]], cursor: str | None) -> None:
         #: Values are empty with ``keys_only``.
-        self.entries = entries
-        self.cursor = cursor
+        self.entries: list[tuple[bytes, bytes]] = entries
+        self.cursor: str | None = cursor
 
     @property
     def keys(self) -> list[bytes]:

@@ -45,7 +45,7 @@ class Lease:
             raise InvalidError(f"lease={seconds!r} is not a number of seconds above 0 and up to 3600")
         self._cache = cache
         #: How long it lasts.
-        self.seconds = float(seconds)
+        self.seconds: float = float(seconds)
         self._granted = False
         self._asked: dict[str, Any] = {"prompt": prompt, "owner": uuid.uuid4().hex}
         if scope is not None:

@@ -111,7 +111,7 @@ class NeighborPage(_Several[Neighbor]):
 
     def __init__(self, found: list[Neighbor], cursor: str | None) -> None:
         super().__init__(found)
-        self.cursor = cursor
+        self.cursor: str | None = cursor
 
     def __repr__(self) -> str:
         return f"NeighborPage({len(self)} edges, cursor={self.cursor!r})"
@@ -128,7 +128,7 @@ class NodePage(_Several[Node]):
 
     def __init__(self, found: list[Node], cursor: str | None) -> None:
         super().__init__(found)
-        self.cursor = cursor
+        self.cursor: str | None = cursor
 
     def __repr__(self) -> str:
         return f"NodePage({len(self)} nodes, cursor={self.cursor!r})"
@@ -141,7 +141,7 @@ class Traversal(_Several[Visited]):
 
     def __init__(self, found: list[Visited], truncated: bool) -> None:
         super().__init__(found)
-        self.truncated = truncated
+        self.truncated: bool = truncated
 
     @property
     def ids(self) -> list[str]:

@@ -53,12 +53,8 @@ class Further(TypedDict, total=False):
     effort: int | None
 
 
-Asked: TypeAlias = (
-    "tuple[str | None, object, str | None, str | None, object,"
-    " int, int, str | None, str | None,"
-    " Mode | None, Fusion, Mapping[str, float] | Sequence[float] | None, Sequence[str], bool,"
-    " float | None, int | None, bool, float | None, _core.CancelFlag | None, Further]"
-)
+# One quoted line, which type checkers read; a text in pieces they do not.
+Asked: TypeAlias = "tuple[str | None, object, str | None, str | None, object, int, int, str | None, str | None, Mode | None, Fusion, Mapping[str, float] | Sequence[float] | None, Sequence[str], bool, float | None, int | None, bool, float | None, _core.CancelFlag | None, Further]"  # noqa: E501
 """The arguments of a search as they were given, which the extension module checks: text, vector, like, using, vectors;
 limit, offset, cursor, where; mode, fusion, weights, include, explain; recall, ef, exact, timeout, cancel, further.
 """

@@ -73,7 +73,7 @@ class Page(Sequence[Record]):
 
     def __init__(self, records: list[Record], cursor: str | None) -> None:
         self._records = records
-        self.cursor = cursor
+        self.cursor: str | None = cursor
 
     @overload
     def __getitem__(self, at: int) -> Record: ...

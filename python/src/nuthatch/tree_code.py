@@ -223,7 +223,7 @@ class AsyncTreeCode:
     __slots__ = ("sync",)
 
     def __init__(self, sync: TreeCode) -> None:
-        self.sync = sync
+        self.sync: TreeCode = sync
 
     async def definitions(
         self, name: str, *, as_of: AsOf | None = None, below: str = "", limit: int = 200

@@ -25,7 +25,7 @@ class TreeFile(io.RawIOBase):
         super().__init__()
         self.entry = entry
         #: A file's usual name for where it comes from.
-        self.name = entry.path
+        self.name: str = entry.path
         self.mode = "rb"
         self._read = read
         self._at = 0

@@ -88,9 +88,9 @@ class GrepMatches(Iterator[GrepMatch]):
         self._cursor: str | None = None
         self._has_ended = False
         self._left: Iterator[GrepMatch] = iter(())
-        self.searched = 0
+        self.searched: int = 0
         self.cut: list[GrepCut] = []
-        self.read = GrepRead()
+        self.read: GrepRead = GrepRead()
         # What is wrong with a pattern is said at once, and not when the first match is taken.
         self._first: list[GrepMatch] | None = self._search()
 

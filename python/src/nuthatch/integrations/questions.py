@@ -69,7 +69,7 @@ class Questions:
         ttl: timedelta | float | None = None,
         tags: Sequence[str] = (),
     ) -> None:
-        self.cache = waiting("cache", cache, Cache)
+        self.cache: Cache = waiting("cache", cache, Cache)
         self._scope = dict(scope or {})
         if PART in self._scope:
             raise InvalidError(f"scope has a part {PART!r}, which is the request's own; name it otherwise")

@@ -10,6 +10,10 @@ from .folder import ModelError, default_dir, verify
 from .install import install
 from .models import MODELS
 
+#: As the command `nuthatch` ends in these cases, which runs this module.
+UNAVAILABLE = 5
+INTERRUPTED = 130
+
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m nuthatch.model", description=__doc__)
@@ -39,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
             install(place, say=lambda line: print(line, flush=True), model=model)
         except ModelError as error:
             print(f"error: {error}", file=sys.stderr)
-            return 1
+            return UNAVAILABLE
+        except KeyboardInterrupt:
+            print("error: interrupted; nothing was installed", file=sys.stderr)
+            return INTERRUPTED
         return 0
     wrong = verify(place, model)
     elsewhere = "" if place == default_dir(model) else f" --dir {place}"

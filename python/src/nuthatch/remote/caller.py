@@ -37,8 +37,8 @@ class Caller:
         self.body_bytes_max = body_bytes_max
         #: Whether the key allows reading. Without that, an opened object is not checked before the first write.
         self.may_read = may_read
-        self.moments = Moments() if moments is None else moments
-        self.headers = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
+        self.moments: Moments = Moments() if moments is None else moments
+        self.headers: dict[str, str] = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
 
     def introduced(self) -> Caller:
         """This caller, completed by the server's answer about it."""

@@ -40,7 +40,7 @@ class Sending:
         self._names: set[str] = set()
         self._unread: list[Path] = []
         self._files_total = self._files_done = self._bytes_total = self._bytes_done = 0
-        self.is_cancelled = False
+        self.is_cancelled: bool = False
 
     def take(self, name: str, content: bytes) -> dict[str, Any]:
         """Has a file added under a name; returns the server's report."""

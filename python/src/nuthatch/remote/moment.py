@@ -23,7 +23,7 @@ class Moment:
         self._moments = caller.moments
         self._over = over
         self._is_over = False
-        self.id = self._moments.take(caller)
+        self.id: str = self._moments.take(caller)
         self._taken = time.monotonic()
         self._abandoning = weakref.finalize(self, self._moments.abandon, self.id)
         self._abandoning.atexit = False
@@ -61,7 +61,7 @@ class CallerThen(Caller):
     def __init__(self, moment: Moment) -> None:
         of = moment.caller
         super().__init__(of.wire, of.tenant, of.body_bytes_max, of.moments)
-        self.headers = {**of.headers, HEADER: moment.id}
+        self.headers: dict[str, str] = {**of.headers, HEADER: moment.id}
         self.moment = moment
         self._known: set[tuple[str, str]] = set()
 

@@ -75,10 +75,10 @@ class Wire:
         if not parts.hostname or parts.query or parts.fragment or parts.username or parts.password:
             raise InvalidError(f"path={url!r} is not a server address; write for example http://127.0.0.1:7700")
         is_tls = parts.scheme == "https"
-        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self.url: str = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         if not is_tls and (arguments["ca"] or arguments["client_cert"]):
             raise InvalidError(f"ca and client_cert are for https, and path={url!r} is not")
-        self.timeout_seconds = arguments["timeout_seconds"] or TIMEOUT_DEFAULT_SECONDS
+        self.timeout_seconds: float = arguments["timeout_seconds"] or TIMEOUT_DEFAULT_SECONDS
         self._headers: list[tuple[str, str]] = []
         if (key := arguments["api_key"]) is not None:
             if not key or not key.isascii() or not key.isprintable():

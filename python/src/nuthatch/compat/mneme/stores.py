@@ -15,4 +15,4 @@ class SQLiteStore:
     """On disk, in the folder ``path``. The name is mneme's: nothing of it is SQLite's."""
 
     def __init__(self, path: str | Path) -> None:
-        self.place = str(path)
+        self.place: str = str(path)

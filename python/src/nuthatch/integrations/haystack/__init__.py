@@ -6,10 +6,10 @@ What it is: ``NuthatchDocumentStore`` keeps documents in a collection; the retri
 try:
     from .document_store import NuthatchDocumentStore
     from .retrievers import NuthatchBM25Retriever, NuthatchEmbeddingRetriever, NuthatchHybridRetriever
-except ImportError as error:
+except ImportError as _error:
     from .. import missing
 
-    raise missing.package("haystack", "haystack", error) from error
+    raise missing.package("haystack", "haystack", _error) from _error
 
 __all__ = [
     "NuthatchBM25Retriever",

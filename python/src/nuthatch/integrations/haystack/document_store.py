@@ -59,11 +59,11 @@ class NuthatchDocumentStore(Awaited):
             raise InvalidError(f"api_key is a {type(api_key).__name__}; give Secret.from_env_var or Secret.from_token")
         if "api_key" in (options or {}):
             raise InvalidError("options are saved in plain text; give the key as api_key=Secret.from_env_var(…)")
-        self.path = str(path) if database is None else waiting("database", database, Database).path
+        self.path: str = str(path) if database is None else waiting("database", database, Database).path
         is_server = self.path.startswith(("http://", "https://"))
         if api_key not in (None, _KEY) and (database is not None or not is_server):
             raise InvalidError("api_key needs the address of a server as path; leave it out")
-        self.api_key = api_key if is_server else None
+        self.api_key: Secret | None = api_key if is_server else None
         self.collection_name = collection
         self.dim = dim
         self.metric: Metric | None = metric

@@ -24,9 +24,11 @@ class _Retriever:
         if not isinstance(document_store, NuthatchDocumentStore):
             raise TypeError(f"document_store is a {type(document_store).__name__}; give a NuthatchDocumentStore")
         self.document_store = document_store
-        self.filters = filters or {}
+        self.filters: dict[str, Any] = filters or {}
         self.top_k = top_k
-        self.filter_policy = FilterPolicy.from_str(filter_policy) if isinstance(filter_policy, str) else filter_policy
+        self.filter_policy: FilterPolicy = (
+            FilterPolicy.from_str(filter_policy) if isinstance(filter_policy, str) else filter_policy
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The component as a dict."""

@@ -10,9 +10,9 @@ try:
     from .cache import NuthatchCache
     from .retriever import NuthatchRetriever
     from .vector_store import NuthatchVectorStore
-except ImportError as error:
+except ImportError as _error:
     from .. import missing
 
-    raise missing.package("langchain", "langchain", error) from error
+    raise missing.package("langchain", "langchain", _error) from _error
 
 __all__ = ["NuthatchByteStore", "NuthatchCache", "NuthatchRetriever", "NuthatchVectorStore"]

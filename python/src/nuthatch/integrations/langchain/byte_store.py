@@ -16,7 +16,7 @@ class NuthatchByteStore(BaseStore[str, bytes]):
     """Bytes by key, in a keyspace; with ``ttl`` (seconds, or a timedelta) they expire. ``mset`` is one atomic write."""
 
     def __init__(self, keyspace: Keyspace, *, ttl: TimeToLive | None = None) -> None:
-        self.keyspace = waiting("keyspace", keyspace, Keyspace)
+        self.keyspace: Keyspace = waiting("keyspace", keyspace, Keyspace)
         self._ttl = ttl
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -32,7 +32,7 @@ class NuthatchRetriever(BaseRetriever):
     filter: dict[str, Any] | str | None = None
     options: dict[str, Any] = {}  # noqa: RUF012 (pydantic copies a field's default)
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
     @field_validator("collection")
     @classmethod

@@ -34,7 +34,7 @@ class NuthatchVectorStore(VectorStore):
     def __init__(
         self, collection: Collection, embedding: Embeddings | None = None, *, durability: Durability | None = None
     ) -> None:
-        self.collection = waiting("collection", collection, Collection)
+        self.collection: Collection = waiting("collection", collection, Collection)
         self._embedding = embedding
         self._durability: Durability | None = durability
 

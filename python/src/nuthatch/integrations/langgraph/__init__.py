@@ -8,9 +8,9 @@ try:
     from .cache import NuthatchNodeCache
     from .checkpointer import NuthatchSaver
     from .store import NuthatchStore
-except ImportError as error:
+except ImportError as _error:
     from .. import missing
 
-    raise missing.package("langgraph", "langgraph", error) from error
+    raise missing.package("langgraph", "langgraph", _error) from _error
 
 __all__ = ["NuthatchNodeCache", "NuthatchSaver", "NuthatchStore"]

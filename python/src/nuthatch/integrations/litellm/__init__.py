@@ -7,9 +7,9 @@ What it is: ``NuthatchSemanticCache`` is a ``litellm.Cache`` on a cache of answe
 try:
     from .backend import NuthatchCache
     from .semantic import NuthatchSemanticCache
-except ImportError as error:
+except ImportError as _error:
     from .. import missing
 
-    raise missing.package("litellm", "litellm", error) from error
+    raise missing.package("litellm", "litellm", _error) from _error
 
 __all__ = ["NuthatchCache", "NuthatchSemanticCache"]

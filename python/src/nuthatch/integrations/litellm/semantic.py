@@ -42,11 +42,11 @@ class NuthatchSemanticCache(litellm.Cache):
         limit = options.pop("max_messages", None)
         super().__init__(type=LiteLLMCacheType.LOCAL, **options)
         self.max_messages = limit
-        self.cache = NuthatchCache(
+        self.cache: NuthatchCache = NuthatchCache(
             cache, scope=scope, embed=embed, question=question, ttl=ttl, tags=tags, tool_calls=tool_calls
         )
         # Of this kind LiteLLM makes keys without the messages, which the backend gets.
-        self.type = LiteLLMCacheType.REDIS_SEMANTIC
+        self.type: LiteLLMCacheType = LiteLLMCacheType.REDIS_SEMANTIC
         self._allowed = Allowed(tool_calls=tool_calls)
 
     def get_cache_key(self, **kwargs: Any) -> str:

@@ -8,9 +8,9 @@ try:
     from .key_value import NuthatchKVStore
     from .llm import NuthatchCachedLLM
     from .vector_store import NuthatchVectorStore
-except ImportError as error:
+except ImportError as _error:
     from .. import missing
 
-    raise missing.package("llama_index", "llama-index", error) from error
+    raise missing.package("llama_index", "llama-index", _error) from _error
 
 __all__ = ["NuthatchCachedLLM", "NuthatchKVStore", "NuthatchVectorStore"]

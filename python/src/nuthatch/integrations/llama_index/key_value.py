@@ -17,7 +17,7 @@ class NuthatchKVStore(BaseKVStore):
     """Values in JSON, by collection and key, in one keyspace. ``put_all`` is one atomic write, whatever ``batch_size`` says."""
 
     def __init__(self, keyspace: Keyspace) -> None:
-        self.keyspace = waiting("keyspace", keyspace, Keyspace)
+        self.keyspace: Keyspace = waiting("keyspace", keyspace, Keyspace)
 
     def put(self, key: str, val: dict[str, Any], collection: str = DEFAULT_COLLECTION) -> None:
         """Sets a key."""
