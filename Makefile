@@ -88,7 +88,7 @@ build: check-tools rocksdb ## Compile, and put the command and the Python module
 	@$(VENV)/bin/python scripts/install_metadata.py
 
 .PHONY: node
-node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage
+node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage or Cassandra
 	@$(STEP) "The node of a cluster" cargo build $(CARGO_SCOPE) --bin nuthatch-cluster
 
 .PHONY: test
