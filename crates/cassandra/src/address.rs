@@ -60,7 +60,10 @@ impl Address {
             match option.split_once('=') {
                 Some(("bucket", value)) if !value.is_empty() => bucket = Some(value.trim_end_matches('/').to_string()),
                 _ => {
-                    return invalid(&format!("{:?} is no option of it; {FORM}", option.split('=').next().unwrap_or("")));
+                    return invalid(&format!(
+                        "{:?} is no option of it; {FORM}",
+                        option.split('=').next().unwrap_or("")
+                    ));
                 }
             }
         }

@@ -17,6 +17,8 @@ use crate::tunnel::Tunnels;
 
 /// A request that takes longer is given up: what came of it is unknown.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// All nodes have to agree on a new schema.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A coordinator that has not answered by then is helped by another one. All statements may be repeated.
 const HELPED_AFTER: Duration = Duration::from_millis(150);
@@ -85,13 +87,28 @@ impl Connection {
         unreachable(&self.address, object, error)
     }
 
-    /// Asks once, unprepared.
+    /// Asks once, unprepared, for what may be repeated.
     ///
     /// # Errors
     /// `Unreachable`.
     pub fn ask(&self, object: &str, statement: impl Into<Statement>) -> Result<Vec<Row>> {
         let mut statement: Statement = statement.into();
         statement.set_is_idempotent(true);
+        self.run(object, statement)
+    }
+
+    /// Changes the schema, through one node: two that make the same table at the same time may make two.
+    ///
+    /// # Errors
+    /// `Unreachable`.
+    pub fn change(&self, object: &str, statement: String) -> Result<()> {
+        let mut statement = Statement::new(statement);
+        statement.set_is_idempotent(false);
+        statement.set_request_timeout(Some(CHANGE_TIMEOUT));
+        self.run(object, statement).map(drop)
+    }
+
+    fn run(&self, object: &str, statement: Statement) -> Result<Vec<Row>> {
         let answered = self.runtime.block_on(self.session.query_unpaged(statement, ()));
         rows(answered.map_err(|error| self.unreachable(object, &error))?, |error| self.unreachable(object, error))
     }

@@ -169,7 +169,14 @@ fn nodes(keyspace: &Keyspace, checked: &mut Checked) -> Result<()> {
         // A table of Cassandra from 4.0 on; ScyllaDB has none.
         let settings =
             "SELECT name, value FROM system_views.settings WHERE name IN ('commitlog_sync', 'paxos_variant')";
-        for row in asked(settings).unwrap_or_default() {
+        let found = match asked(settings) {
+            Ok(found) => found,
+            Err(error) => {
+                checked.notes.push(format!("node {address} does not say its settings: {error}"));
+                continue;
+            }
+        };
+        for row in found {
             let (name, value) = (text(Some(&row), 0).unwrap_or_default(), text(Some(&row), 1).unwrap_or_default());
             match (name.as_str(), value.as_str()) {
                 ("commitlog_sync", "periodic") => checked.notes.push(format!(

@@ -19,4 +19,5 @@ mod tunnel;
 
 pub use address::{Address, Credentials, Settings};
 pub use doctor::{Checked, check};
-pub use keyspace::{Copies, Keyspace, init, open};
+pub use keyspace::{Copies, Keyspace, copies, init, open};
+pub use tunnel::Tunnels;

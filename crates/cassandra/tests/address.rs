@@ -1,6 +1,6 @@
-//! What an address of a log in Cassandra says, and what the environment adds.
+//! What an address of a log in Cassandra says, what the environment adds, and how many copies a keyspace keeps.
 
-use nuthatch_cassandra::{Address, Settings};
+use nuthatch_cassandra::{Address, Settings, copies};
 
 fn parsed(text: &str) -> Address {
     Address::parse(text).unwrap().expect("an address of Cassandra")
@@ -84,4 +84,13 @@ fn half_of_a_pair_is_refused() {
         let error = settings(variables).unwrap_err();
         assert!(error.contains("NUTHATCH_CASSANDRA_") && !error.contains("hunter2"), "{error}");
     }
+}
+
+#[test]
+fn copies_of_all_data_centres_count_and_transient_ones_do_not() {
+    let of = |pairs: &[(&'static str, &'static str)]| copies(&pairs.iter().copied().collect());
+    assert_eq!(of(&[("class", "org.apache.cassandra.locator.SimpleStrategy"), ("replication_factor", "1")]), 1);
+    assert_eq!(of(&[("class", "NetworkTopologyStrategy"), ("dc1", "3"), ("dc2", "2")]), 5);
+    assert_eq!(of(&[("class", "NetworkTopologyStrategy"), ("dc1", "3/1")]), 2);
+    assert_eq!(of(&[("class", "LocalStrategy")]), 0);
 }

@@ -8,7 +8,6 @@ mod nodes;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use nodes::*;
 use serde_json::{Value, json};
