@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use nuthatch_cluster::{ClusterError, Result};
 use parking_lot::Mutex;
@@ -33,8 +34,10 @@ pub struct Tunnels {
 struct Inner {
     connector: TlsConnector,
     runtime: Handle,
-    /// Names that were given for nodes, which stand in their certificates.
-    names: Mutex<HashMap<IpAddr, String>>,
+    /// Nodes that were named: by a host, which stands in the certificate, and a port.
+    named: Mutex<HashMap<IpAddr, (ServerName<'static>, u16)>>,
+    /// Of those that the others name, which say no port.
+    port: AtomicU16,
     open: Mutex<HashMap<SocketAddr, SocketAddr>>,
 }
 
@@ -77,18 +80,18 @@ impl Tunnels {
                 builder.with_client_auth_cert(chain, secret).map_err(|error| refused(certificate)(&error))?
             }
         };
-        let (names, open) = (Mutex::default(), Mutex::default());
         let connector = TlsConnector::from(Arc::new(config));
-        Ok(Some(Self { inner: Arc::new(Inner { connector, runtime, names, open }) }))
+        let (named, port, open) = (Mutex::default(), AtomicU16::new(0), Mutex::default());
+        Ok(Some(Self { inner: Arc::new(Inner { connector, runtime, named, port, open }) }))
     }
 
     /// Where the driver reaches a node that was named by its host.
     pub async fn to_host(&self, host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
         let mut found = Vec::new();
+        self.inner.port.store(port, Ordering::Relaxed);
         for node in tokio::net::lookup_host((host, port)).await? {
-            if host.parse::<IpAddr>().is_err() {
-                self.inner.names.lock().insert(node.ip(), host.to_string());
-            }
+            let name = ServerName::try_from(host.to_string()).map_err(std::io::Error::other)?;
+            self.inner.named.lock().insert(node.ip(), (name, port));
             found.push(self.to(node).await?);
         }
         Ok(found)
@@ -120,10 +123,8 @@ impl Tunnels {
 impl Inner {
     /// What goes wrong ends the connection, and the driver says that.
     async fn carry(&self, mut plain: TcpStream, node: SocketAddr) -> Option<()> {
-        let name = match self.names.lock().get(&node.ip()) {
-            Some(name) => ServerName::try_from(name.clone()).ok()?,
-            None => ServerName::from(node.ip()),
-        };
+        let named = self.named.lock().get(&node.ip()).map(|(name, _)| name.clone());
+        let name = named.unwrap_or_else(|| ServerName::from(node.ip()));
         let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(node)).await.ok()?.ok()?;
         stream.set_nodelay(true).ok()?;
         plain.set_nodelay(true).ok()?;
@@ -141,7 +142,11 @@ impl Inner {
 #[async_trait::async_trait]
 impl AddressTranslator for Tunnels {
     async fn translate_address(&self, peer: &UntranslatedPeer) -> std::result::Result<SocketAddr, TranslationError> {
-        self.to(peer.untranslated_address()).await.map_err(|error| TranslationError::IoError(Arc::new(error)))
+        // The driver takes the port of the tunnel that it went through first for the nodes'.
+        let ip = peer.untranslated_address().ip();
+        let named = self.inner.named.lock().get(&ip).map(|(_, port)| *port);
+        let port = named.unwrap_or_else(|| self.inner.port.load(Ordering::Relaxed));
+        self.to(SocketAddr::new(ip, port)).await.map_err(|error| TranslationError::IoError(Arc::new(error)))
     }
 }
 

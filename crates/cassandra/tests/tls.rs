@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use nuthatch_cassandra::{Settings, Tunnels};
@@ -10,12 +12,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn openssl(folder: &Path, arguments: &str) -> bool {
     let run = Command::new("openssl").args(arguments.split(' ')).current_dir(folder).output();
@@ -34,7 +33,7 @@ fn certificates(folder: &Path, name: &str) -> Option<[PathBuf; 3]> {
     ) && openssl(
         folder,
         &format!(
-            "x509 -req -in {name}.csr -CA {name}-ca.pem -CAkey {name}-ca.key -days 2 -extfile names -out {name}.pem"
+            "x509 -req -in {name}.csr -CA {name}-ca.pem -CAkey {name}-ca.key -CAcreateserial -days 2 -extfile names -out {name}.pem"
         ),
     );
     if !made {
