@@ -77,7 +77,7 @@ impl Address {
 /// Without the bucket, and without credentials: an address has none.
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<String> = self.hosts.iter().map(|host| named(host)).collect();
+        let hosts: Vec<String> = self.hosts.iter().map(named).collect();
         write!(out, "cassandra://{}/{}", hosts.join(","), self.keyspace)
     }
 }
