@@ -64,7 +64,8 @@ impl Status {
         if self.json {
             let owner = Some(&head.address).filter(|address| !address.is_empty());
             let said = json!({
-                "cluster": base.cluster(), "store": address, "bucket": base.bucket().address(), "lease_ms": lease_ms, "owner": owner,
+                "cluster": base.cluster(), "store": address, "bucket": base.bucket().address(),
+                "lease_ms": lease_ms, "owner": owner,
                 "epoch": head.epoch, "batches": head.place, "slot": head.slot, "checkpoints": checkpoints,
                 "log": {"entries": slots.len(), "bytes": log_bytes},
             });
