@@ -103,7 +103,7 @@ release: build ## Rehearse a release into dist: versions, changelog, licences, p
 	@$(VENV)/bin/python scripts/release.py dist "$(RELEASE)" "$(TARGET)/release-environment"
 
 .PHONY: node
-node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage
+node: check-tools rocksdb ## Compile nuthatch-cluster, which serves data from object storage or Cassandra
 	@$(STEP) "The node of a cluster" cargo build $(CARGO_SCOPE) --bin nuthatch-cluster
 
 .PHONY: test

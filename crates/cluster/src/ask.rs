@@ -14,10 +14,11 @@ pub(crate) fn ask(log: &dyn Log, call: Call) -> Result<(Answered, Option<Cluster
             Appended::Stored => Answered::Stored,
             Appended::Occupied(found) => Answered::Occupied(found),
         }),
-        Call::Newest => log.checkpoints().map(|marks| Answered::Newest(marks.last().copied().unwrap_or_default())),
+        Call::Newest => log.newest().map(|mark| mark.map_or(Answered::Guarded, Answered::Newest)),
     };
     match answered {
         Ok(answered) => Ok((answered, None)),
+        Err(ClusterError::Trimmed { .. }) => Ok((Answered::Trimmed, None)),
         Err(error @ ClusterError::Unreachable { .. }) => Ok((Answered::Unknown, Some(error))),
         Err(error) => Err(error),
     }

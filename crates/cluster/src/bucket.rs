@@ -216,8 +216,8 @@ impl Bucket {
 
     /// What an object's bytes are damaged by.
     pub(crate) fn corrupt(&self, key: &str, what: impl Into<String>, remedy: &'static str) -> ClusterError {
-        let (bucket, object) = (self.address.clone(), key.to_string());
-        ClusterError::Corrupt { bucket, object, what: what.into(), remedy }
+        let (place, object) = (self.address.clone(), key.to_string());
+        ClusterError::Corrupt { place, object, what: what.into(), remedy }
     }
 
     fn key(&self, key: &str) -> Key {
@@ -238,6 +238,6 @@ impl Bucket {
             }
             source = cause.source();
         }
-        ClusterError::Unreachable { bucket: self.address.clone(), object: key.to_string(), what }
+        ClusterError::Unreachable { place: self.address.clone(), object: key.to_string(), what }
     }
 }

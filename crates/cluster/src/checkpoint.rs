@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
 use crate::log::Log;
-use crate::{ClusterError, Epoch, Known, Mark, ObjectLog, Result};
+use crate::{Base, ClusterError, Epoch, Known, Mark, Result};
 
 /// Bytes of a piece at most.
 const PIECE_BYTES: usize = 4 << 20;
@@ -65,11 +65,12 @@ impl Manifest {
 ///
 /// # Errors
 /// `Unreachable`: nothing is lost, and the next one does what is left.
-pub fn publish(log: &ObjectLog, folder: &Path, known: &Known, keep: usize) -> Result<Published> {
-    let bucket = log.bucket();
-    let newest = log.checkpoints()?.pop();
+pub fn publish(log: &dyn Log, folder: &Path, known: &Known, keep: usize) -> Result<Published> {
+    let base = log.base();
+    let bucket = base.bucket();
+    let newest = base.checkpoints()?.pop();
     // Pieces of the newest alone: those of older ones may be about to go.
-    let before = newest.map(|mark| log.manifest(mark)).transpose().or_else(|error| match error {
+    let before = newest.map(|mark| base.manifest(mark)).transpose().or_else(|error| match error {
         ClusterError::Corrupt { .. } => Ok(None),
         error => Err(error),
     })?;
@@ -105,21 +106,22 @@ pub fn publish(log: &ObjectLog, folder: &Path, known: &Known, keep: usize) -> Re
         published.bytes += entry.bytes;
         files.push(entry);
     }
-    log.publish(&Manifest { cluster: log.cluster(), known: known.clone(), files })?;
+    base.publish(&Manifest { cluster: base.cluster(), known: known.clone(), files })?;
     published.trimmed = forget_old(log, known, keep)?;
     Ok(published)
 }
 
 /// Removes what only checkpoints before the newest `keep` need. How many entries of the log went.
-fn forget_old(log: &ObjectLog, own: &Known, keep: usize) -> Result<u64> {
-    let marks = log.checkpoints()?;
+fn forget_old(log: &dyn Log, own: &Known, keep: usize) -> Result<u64> {
+    let base = log.base();
+    let marks = base.checkpoints()?;
     if !marks.contains(&own.mark()) {
         return Ok(0); // a later owner has forgotten it
     }
     let (old, kept) = marks.split_at(marks.len().saturating_sub(keep.max(1)));
     let mut needed = HashSet::new();
     for mark in kept {
-        match log.manifest(*mark) {
+        match base.manifest(*mark) {
             Ok(manifest) => needed.extend(manifest.pieces().map(String::from)),
             // What it needs is not known, so nothing goes.
             Err(ClusterError::Corrupt { .. }) => return Ok(0),
@@ -127,12 +129,12 @@ fn forget_old(log: &ObjectLog, own: &Known, keep: usize) -> Result<u64> {
         }
     }
     for mark in old {
-        log.forget(*mark)?;
+        base.forget(*mark)?;
     }
     let is_old = |name: &str| epoch_of(name).is_some_and(|epoch| epoch <= own.epoch);
-    let stored = log.bucket().list(PIECES, "")?;
+    let stored = base.bucket().list(PIECES, "")?;
     let gone = stored.iter().filter(|(name, _)| is_old(name) && !needed.contains(name));
-    log.bucket().remove_all(&gone.map(|(name, _)| format!("{PIECES}/{name}")).collect::<Vec<_>>())?;
+    base.bucket().remove_all(&gone.map(|(name, _)| format!("{PIECES}/{name}")).collect::<Vec<_>>())?;
     match kept.first() {
         Some(oldest) if keep == 1 || kept.len() > 1 => log.trim(oldest.slot),
         // The only one: if it is damaged, the log from its beginning is what is left.
@@ -149,28 +151,28 @@ fn epoch_of(piece: &str) -> Option<Epoch> {
 ///
 /// # Errors
 /// `Corrupt`, naming the object, when all are damaged; `Unreachable`; `Io`.
-pub fn restore(log: &ObjectLog, folder: &Path, told: &mut dyn FnMut(&ClusterError)) -> Result<Option<Known>> {
+pub fn restore(base: &Base, folder: &Path, told: &mut dyn FnMut(&ClusterError)) -> Result<Option<Known>> {
     loop {
-        let checkpoints = log.checkpoints()?;
-        let restored = restore_newest(log, &checkpoints, folder, told);
+        let checkpoints = base.checkpoints()?;
+        let restored = restore_newest(base, &checkpoints, folder, told);
         let is_damaged = matches!(restored, Err(ClusterError::Corrupt { .. } | ClusterError::NotFound(_)));
         // They may have been replaced by newer ones meanwhile.
-        if !is_damaged || log.checkpoints()?.last() == checkpoints.last() {
+        if !is_damaged || base.checkpoints()?.last() == checkpoints.last() {
             return restored;
         }
     }
 }
 
 fn restore_newest(
-    log: &ObjectLog,
+    base: &Base,
     checkpoints: &[Mark],
     folder: &Path,
     told: &mut dyn FnMut(&ClusterError),
 ) -> Result<Option<Known>> {
     let mut damage = None;
     for mark in checkpoints.iter().rev() {
-        let restored = log.manifest(*mark).and_then(|manifest| {
-            restore_one(log.bucket(), &manifest, folder)?;
+        let restored = base.manifest(*mark).and_then(|manifest| {
+            restore_one(base.bucket(), &manifest, folder)?;
             Ok(manifest.known)
         });
         match restored {
@@ -221,7 +223,8 @@ fn piece(bucket: &Bucket, name: &str) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// `Unreachable`.
-pub fn verify(log: &ObjectLog) -> Result<Vec<ClusterError>> {
+pub fn verify(log: &dyn Log) -> Result<Vec<ClusterError>> {
+    let base = log.base();
     let mut damage = Vec::new();
     let mut note = |outcome: Result<()>| match outcome {
         Err(error @ (ClusterError::Corrupt { .. } | ClusterError::NotFound(_))) => {
@@ -231,13 +234,13 @@ pub fn verify(log: &ObjectLog) -> Result<Vec<ClusterError>> {
         outcome => outcome,
     };
     let mut read = HashSet::new();
-    let checkpoints = log.checkpoints()?;
+    let checkpoints = base.checkpoints()?;
     for mark in &checkpoints {
-        match log.manifest(*mark) {
+        match base.manifest(*mark) {
             Ok(manifest) => {
                 for name in manifest.pieces() {
                     if read.insert(name.to_string()) {
-                        note(piece(log.bucket(), name).map(drop))?;
+                        note(piece(base.bucket(), name).map(drop))?;
                     }
                 }
             }
@@ -249,11 +252,14 @@ pub fn verify(log: &ObjectLog) -> Result<Vec<ClusterError>> {
     for (slot, _) in log.slots(from)? {
         if slot != expected {
             let what = format!("slots {expected} to {} are missing", slot - 1);
-            note(Err(log.bucket().corrupt("groups/0/log", what, "restore them from a copy of the bucket")))?;
+            let (place, object, remedy) = (log.address().into(), "groups/0/log".into(), "restore them from a copy");
+            note(Err(ClusterError::Corrupt { place, object, what, remedy }))?;
         }
         expected = slot + 1;
         note(log.read(slot).map(drop))?;
     }
+    // A log that knows where it ends misses its last entry here.
+    note(log.read(expected).map(drop))?;
     Ok(damage)
 }
 

@@ -61,7 +61,7 @@ impl Entry {
         }
     }
 
-    /// Whether it stays in the log for ever. A fence does: the slot that it occupies is the one for which the owner before it may
+    /// Whether it stays for ever in a log whose slots are filled each by itself. A fence does: the slot that it occupies is the one for which the owner before it may
     /// still have a request under way, and that request must never find the slot empty.
     pub fn is_kept(&self) -> bool {
         matches!(self.kind, Kind::Fence { .. })

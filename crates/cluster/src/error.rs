@@ -3,30 +3,36 @@ use std::path::{Path, PathBuf};
 use nuthatch_segment::SegmentError;
 use nuthatch_store::StoreError;
 
-/// What can go wrong with a cluster's bucket, or with the copy of a group in a folder.
+/// What can go wrong with a cluster's bucket or log, or with the copy of a group in a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// The bucket did not answer, or refused. What was asked for may have been done.
-    #[error("{bucket} does not answer for {object}: {what}; check the address, the credentials and the network")]
+    /// The bucket or the log did not answer, or refused. What was asked for may have been done.
+    #[error("{place} does not answer for {object}: {what}; check the address, the credentials and the network")]
     Unreachable {
-        /// The address of the bucket, without credentials.
-        bucket: String,
-        /// The object at hand.
+        /// The address of the bucket or of the log, without credentials.
+        place: String,
+        /// The object or row at hand.
         object: String,
         /// The answer, or why there is none.
         what: String,
     },
-    /// Bytes in the bucket are not those that were written.
-    #[error("{bucket}/{object} is damaged: {what}; {remedy}")]
+    /// Bytes in the bucket or in the log are not those that were written.
+    #[error("{place}/{object} is damaged: {what}; {remedy}")]
     Corrupt {
-        /// The address of the bucket.
-        bucket: String,
-        /// The damaged object.
+        /// The address of the bucket or of the log.
+        place: String,
+        /// The damaged object or row.
         object: String,
         /// How it differs from what was written.
         what: String,
         /// What to do.
         remedy: &'static str,
+    },
+    /// The log was trimmed there, behind a checkpoint.
+    #[error("slot {slot} of the log is behind a checkpoint; begin again from the newest one")]
+    Trimmed {
+        /// The slot that was asked for.
+        slot: u64,
     },
     /// Something that the caller has to change.
     #[error("{0}")]

@@ -66,6 +66,10 @@ pub enum Answered {
     Occupied(Entry),
     /// To [`Call::Newest`]: the default when there is none.
     Newest(Mark),
+    /// To [`Call::Newest`]: whoever reads or writes where the log was trimmed is told so.
+    Guarded,
+    /// To [`Call::Read`] and [`Call::Append`]: the log had an entry there, which is behind a checkpoint now.
+    Trimmed,
     /// Nothing came back. An append may have been done, and may still be.
     Unknown,
 }
@@ -321,6 +325,12 @@ impl Group {
             (Asked::Append, Answered::Occupied(entry)) => self.occupied(entry, now),
             (Asked::Append, Answered::Unknown) => self.unknown(),
             (Asked::Newest, Answered::Newest(checkpoint)) => self.confirmed(checkpoint),
+            (Asked::Newest, Answered::Guarded) => {
+                self.passed.clear();
+                self.confirmed(Mark::default())
+            }
+            // Of an owner, too: the log goes on without it.
+            (Asked::Read | Asked::Append, Answered::Trimmed) => self.end(End::Behind),
             // Asked again.
             _ => Vec::new(),
         }

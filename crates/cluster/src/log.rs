@@ -1,9 +1,9 @@
 //! What the protocol needs of the place where a group's log lies.
 //!
-//! Object storage answers these calls with conditional writes ([`ObjectLog`](crate::ObjectLog)). A database with a row that can be
-//! compared and set can, too: `append` is then the entry's rows, and the change of the head from one slot to the next.
+//! [`ObjectLog`](crate::ObjectLog) answers with conditional writes to object storage, [`RowLog`](crate::RowLog) with a database whose
+//! rows can be compared and set.
 
-use crate::{Entry, Manifest, Mark, Result, Slot};
+use crate::{Base, Entry, Known, Mark, Result, Slot};
 
 /// What came of [`Log::append`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,40 +14,48 @@ pub enum Appended {
     Occupied(Entry),
 }
 
-/// The log of one group, and its checkpoints. Every call may be repeated.
+/// The log of one group. Every call may be repeated.
 pub trait Log: Send + Sync {
-    /// The entry in a slot; `None` when there is none, or none any more.
+    /// The cluster's bucket, where its checkpoints lie.
+    fn base(&self) -> &Base;
+
+    /// How the log is named to people: no credentials.
+    fn address(&self) -> &str;
+
+    /// The entry in a slot; `None` when there is none yet.
     ///
     /// # Errors
-    /// `Unreachable`; `Corrupt`, naming the object.
+    /// `Unreachable`; `Corrupt`, naming the entry. `Trimmed`: the log had one. A log that keeps fences may say `None` then.
     fn read(&self, slot: Slot) -> Result<Option<Entry>>;
 
     /// Puts an entry into a slot that is empty.
     ///
     /// # Errors
-    /// `Unreachable`: whether the entry is there, or will be, is unknown. `Corrupt`, naming what is there instead.
+    /// `Unreachable`: whether the entry is there, or will be, is unknown. `Corrupt`, naming what is there instead. `Trimmed`.
     fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended>;
 
-    /// What the checkpoints have, the newest last.
+    /// What the newest checkpoint has, the default when there is none: for who wants to know whether it reads where the log was
+    /// trimmed. `None` of a log that says so itself ([`ClusterError::Trimmed`](crate::ClusterError::Trimmed)).
     ///
     /// # Errors
     /// `Unreachable`.
-    fn checkpoints(&self) -> Result<Vec<Mark>>;
+    fn newest(&self) -> Result<Option<Mark>> {
+        Ok(Some(self.base().checkpoints()?.last().copied().unwrap_or_default()))
+    }
 
-    /// The manifest of a checkpoint.
+    /// What the log says up to its end.
     ///
     /// # Errors
-    /// `NotFound`, `Unreachable`; `Corrupt`, naming the object.
-    fn manifest(&self, checkpoint: Mark) -> Result<Manifest>;
+    /// `Unreachable`, `Corrupt`.
+    fn head(&self) -> Result<Known>;
 
-    /// Lists a checkpoint whose every object is there.
+    /// The slots after one that have an entry, with their bytes.
     ///
     /// # Errors
-    /// `Unreachable`: it may be listed.
-    fn publish(&self, manifest: &Manifest) -> Result<()>;
+    /// `Unreachable`.
+    fn slots(&self, after: Slot) -> Result<Vec<(Slot, u64)>>;
 
-    /// Removes the entries up to a slot that a checkpoint has, but for those that are kept for ever
-    /// ([`Entry::is_kept`]). How many went.
+    /// Removes the entries up to a slot that a checkpoint has. How many went.
     ///
     /// # Errors
     /// `Unreachable`: some may be gone.

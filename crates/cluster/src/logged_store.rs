@@ -18,13 +18,13 @@ use parking_lot::Mutex;
 use crate::checkpoint::{self, Published};
 use crate::encoding::encode_batch;
 use crate::owner::{Lost, Owner};
-use crate::{ClusterError, End, ObjectLog};
+use crate::{ClusterError, End, Log};
 
 /// See the module.
 pub struct LoggedStore {
     inner: Arc<dyn Store>,
     owner: Arc<Owner>,
-    log: Arc<ObjectLog>,
+    log: Arc<dyn Log>,
     /// Held from the write to the copy until the batch is queued for the log, so that both have one order.
     order: Mutex<()>,
     /// Of the batches written here.
@@ -36,7 +36,7 @@ pub struct LoggedStore {
 impl LoggedStore {
     /// `inner`: the copy, with everything that the owner's log has. `capture`: a folder on the same disk, for the links of a
     /// checkpoint; what is in it goes.
-    pub fn new(inner: Arc<dyn Store>, owner: Arc<Owner>, log: Arc<ObjectLog>, capture: &Path) -> Self {
+    pub fn new(inner: Arc<dyn Store>, owner: Arc<Owner>, log: Arc<dyn Log>, capture: &Path) -> Self {
         let capturing = Mutex::new(capture.to_path_buf());
         Self { inner, owner, log, order: Mutex::default(), logged_bytes: AtomicU64::new(0), capturing }
     }
@@ -57,7 +57,7 @@ impl LoggedStore {
             upkeep.checkpoint(&folder.join("truth"))?.ok_or_else(no_files)?;
             known
         };
-        let published = checkpoint::publish(&self.log, &folder, &known, keep);
+        let published = checkpoint::publish(&*self.log, &folder, &known, keep);
         checkpoint::clear(&folder)?;
         published
     }
@@ -74,9 +74,7 @@ impl LoggedStore {
     /// What the owner's loss is to a writer.
     fn fenced(&self, lost: &Lost) -> StoreError {
         match lost {
-            Lost::Damaged(what) => {
-                StoreError::Corrupt { path: PathBuf::from(self.log.bucket().address()), what: what.clone() }
-            }
+            Lost::Damaged(what) => StoreError::Corrupt { path: PathBuf::from(self.log.address()), what: what.clone() },
             Lost::CopyFailed(what) => StoreError::Stopped(what.clone()),
             lost => StoreError::Fenced { epoch: epoch_of(lost).max(self.owner.epoch()) },
         }
@@ -237,10 +235,13 @@ impl Upkeep for LoggedStore {
 ///
 /// # Errors
 /// `Corrupt` for an entry of a newer program; those of the store.
-pub fn apply(store: &dyn Store, log: &ObjectLog, slot: u64, entry: &crate::Entry) -> crate::Result<()> {
+pub fn apply(store: &dyn Store, log: &dyn Log, slot: u64, entry: &crate::Entry) -> crate::Result<()> {
     for bytes in entry.batches() {
-        let batch = crate::encoding::decode_batch(bytes).map_err(|what| {
-            log.bucket().corrupt(&format!("groups/0/log/{slot:020}"), what, "use a newer Nuthatch on this node")
+        let batch = crate::encoding::decode_batch(bytes).map_err(|what| ClusterError::Corrupt {
+            place: log.address().into(),
+            object: format!("groups/0/log/{slot:020}"),
+            what,
+            remedy: "use a newer Nuthatch on this node",
         })?;
         store.write(batch)?;
     }

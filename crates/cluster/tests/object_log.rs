@@ -125,7 +125,7 @@ fn the_log_is_trimmed_behind_a_checkpoint_and_fences_stay() {
     }
     let published = machine.store.checkpoint(2).unwrap();
     assert_eq!(published.trimmed, 0, "one checkpoint alone may turn out to be damaged");
-    let first = log.checkpoints().unwrap()[0].slot;
+    let first = log.base().checkpoints().unwrap()[0].slot;
     machine.put("more", b"v").unwrap();
     let published = machine.store.checkpoint(2).unwrap();
     assert_eq!(published.trimmed, first - 1, "all entries of the first checkpoint, but for its fence");
@@ -212,10 +212,10 @@ fn one_flipped_byte_in_any_object_is_named() {
         }
     }
     machine.owner.release().unwrap();
-    assert_eq!(checkpoint::verify(&log).unwrap().len(), 0);
+    assert_eq!(checkpoint::verify(&*log).unwrap().len(), 0);
     let whole = rows(&*machine.store);
     drop(machine);
-    let oldest = log.checkpoints().unwrap()[0].slot;
+    let oldest = log.base().checkpoints().unwrap()[0].slot;
     let mut dice = fastrand::Rng::with_seed(7);
     let mut flipped = 0;
     for file in files(&place) {
@@ -231,11 +231,11 @@ fn one_flipped_byte_in_any_object_is_named() {
         std::fs::write(&file, &damaged).unwrap();
         match name == "CLUSTER" {
             true => {
-                let error = ObjectLog::open(log.bucket()).err().expect("the identity is damaged").to_string();
+                let error = ObjectLog::open(log.base().bucket()).err().expect("the identity is damaged").to_string();
                 assert!(error.contains("CLUSTER"), "{error}");
             }
             false => {
-                let damage = checkpoint::verify(&log).unwrap();
+                let damage = checkpoint::verify(&*log).unwrap();
                 assert_eq!(damage.len(), 1, "{name} at {at}: {damage:?}");
                 assert!(damage[0].to_string().contains(&name), "{name} at {at}: {}", damage[0]);
             }
@@ -264,9 +264,10 @@ fn a_damaged_checkpoint_is_told_and_the_one_before_it_is_used() {
     let whole = rows(&*machine.store);
     machine.owner.release().unwrap();
     drop(machine);
-    let [older, newest] = log.checkpoints().unwrap()[..] else { panic!("two are kept") };
-    let pieces =
-        |mark| -> Vec<String> { log.manifest(mark).unwrap().files.into_iter().flat_map(|file| file.pieces).collect() };
+    let [older, newest] = log.base().checkpoints().unwrap()[..] else { panic!("two are kept") };
+    let pieces = |mark| -> Vec<String> {
+        log.base().manifest(mark).unwrap().files.into_iter().flat_map(|file| file.pieces).collect()
+    };
     let own = pieces(newest).into_iter().find(|piece| !pieces(older).contains(piece)).unwrap();
     let file = place.join("groups/0/pieces").join(&own);
     let mut bytes = std::fs::read(&file).unwrap();
@@ -291,7 +292,7 @@ fn a_bucket_of_another_cluster_or_a_newer_program_is_refused() {
     let entry = Entry { epoch: 1, writer: 1, before: 0, kind: Kind::Fence { address: "x".into() } };
     log.append(1, &entry).unwrap();
     let bytes = bucket.get("groups/0/log/00000000000000000001").unwrap().unwrap();
-    other.bucket().create("groups/0/log/00000000000000000001", bytes).unwrap();
+    other.base().bucket().create("groups/0/log/00000000000000000001", bytes).unwrap();
     let error = other.read(1).unwrap_err().to_string();
     assert!(error.contains("another cluster"), "{error}");
     assert_eq!(log.read(1).unwrap(), Some(entry));
@@ -334,78 +335,6 @@ fn holds(folder: &Path, bytes: &[u8]) -> bool {
         let whole = std::fs::read(file).unwrap();
         whole.windows(bytes.len()).any(|window| window == bytes)
     })
-}
-
-/// A log whose appends wait while it hangs.
-struct Hung {
-    log: Arc<ObjectLog>,
-    hangs: AtomicBool,
-    waiting: AtomicUsize,
-}
-
-impl Hung {
-    fn around(log: Arc<ObjectLog>) -> Arc<Self> {
-        Arc::new(Self { log, hangs: AtomicBool::new(false), waiting: AtomicUsize::new(0) })
-    }
-}
-
-/// A log of whose appends every third answer is lost.
-struct Deaf {
-    log: Arc<ObjectLog>,
-    every: usize,
-    done: bool,
-    count: AtomicUsize,
-}
-
-macro_rules! reads_as_the_log_inside {
-    () => {
-        fn read(&self, slot: Slot) -> Result<Option<Entry>> {
-            self.log.read(slot)
-        }
-
-        fn checkpoints(&self) -> Result<Vec<Mark>> {
-            self.log.checkpoints()
-        }
-
-        fn manifest(&self, checkpoint: Mark) -> Result<Manifest> {
-            self.log.manifest(checkpoint)
-        }
-
-        fn publish(&self, manifest: &Manifest) -> Result<()> {
-            self.log.publish(manifest)
-        }
-
-        fn trim(&self, through: Slot) -> Result<u64> {
-            self.log.trim(through)
-        }
-    };
-}
-
-impl Log for Hung {
-    fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended> {
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        until(|| !self.hangs.load(Ordering::SeqCst));
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        self.log.append(slot, entry)
-    }
-
-    reads_as_the_log_inside!();
-}
-
-impl Log for Deaf {
-    fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended> {
-        let is_lost = self.count.fetch_add(1, Ordering::SeqCst).is_multiple_of(self.every);
-        if !is_lost || self.done {
-            let appended = self.log.append(slot, entry)?;
-            if !is_lost {
-                return Ok(appended);
-            }
-        }
-        let what = "a test lost the answer".into();
-        Err(ClusterError::Unreachable { bucket: "deaf".into(), object: slot.to_string(), what })
-    }
-
-    reads_as_the_log_inside!();
 }
 
 /// A store that does not look whether an object is there.

@@ -89,8 +89,23 @@ fn no_interleaving_breaks_a_promise() {
     }
 }
 
+#[test]
+fn no_interleaving_breaks_a_promise_of_a_log_in_rows() {
+    let long = std::env::var("NUTHATCH_LONG").is_ok();
+    for left in RUNS.into_iter().take(if long { 3 } else { 2 }) {
+        let Explored { states, broken, takeovers, acknowledged } = explore(small(None, left).in_rows(), usize::MAX);
+        println!("{left:?}: {states} states, up to epoch {takeovers}, up to {acknowledged} acknowledged");
+        assert!(broken.is_none(), "{broken:#?}");
+        assert!(takeovers >= 2 && acknowledged >= usize::from(left.writes), "the run is too small to show anything");
+    }
+}
+
 fn finds(planted: Planted, left: Bounds) {
-    let Explored { states, broken, .. } = explore(small(Some(planted), left), usize::MAX);
+    finds_in(planted, small(Some(planted), left));
+}
+
+fn finds_in(planted: Planted, world: World) {
+    let Explored { states, broken, .. } = explore(world, usize::MAX);
     let (way, broken) = broken.unwrap_or_else(|| panic!("{planted:?} was not found among {states} states"));
     println!("{planted:?}: {broken}, found among {states} states: {way:?}");
 }
@@ -123,4 +138,22 @@ fn finds_a_lease_that_begins_with_the_answer() {
 #[test]
 fn finds_a_trim_that_takes_fences() {
     finds(Planted::TrimsFences, TRIMS);
+}
+
+#[test]
+fn finds_a_head_that_is_set_without_being_compared() {
+    let planted = Planted::SetsBlindly;
+    finds_in(planted, small(Some(planted), LOSSES).in_rows());
+}
+
+#[test]
+fn finds_a_reader_of_rows_that_the_head_has_not_reached() {
+    let planted = Planted::ReadsUncommitted;
+    finds_in(planted, small(Some(planted), LOSSES).in_rows());
+}
+
+#[test]
+fn finds_an_owner_of_a_log_in_rows_that_calls_an_unknown_write_failed() {
+    let planted = Planted::Protocol(Bug::FailsOnTimeout);
+    finds_in(planted, small(Some(planted), LOSSES).in_rows());
 }

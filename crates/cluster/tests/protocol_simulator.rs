@@ -21,8 +21,11 @@ struct Totals {
 /// # Errors
 /// The promise that one schedule broke.
 fn simulate(seed: u64, planted: Option<Planted>, totals: &mut Totals) -> Result<(), String> {
+    run(seed, World::new(3, TIMING, PLENTY, planted), totals)
+}
+
+fn run(seed: u64, mut world: World, totals: &mut Totals) -> Result<(), String> {
     let mut dice = fastrand::Rng::with_seed(seed);
-    let mut world = World::new(3, TIMING, PLENTY, planted);
     for node in &mut world.nodes {
         node.rate = dice.u64(95..=105);
         node.offset = dice.u64(0..1_000_000);
@@ -151,6 +154,17 @@ fn no_schedule_breaks_a_promise() {
     let mut totals = Totals::default();
     for seed in first..first + count {
         simulate(seed, None, &mut totals).unwrap();
+    }
+    println!("{count} schedules: {totals:?}");
+    assert!(totals.epochs > 2 * count && totals.acknowledged as u64 > 5 * count, "too little happens: {totals:?}");
+}
+
+#[test]
+fn no_schedule_breaks_a_promise_of_a_log_in_rows() {
+    let (first, count) = (number("NUTHATCH_SEED").unwrap_or(1), number("NUTHATCH_SIMULATIONS").unwrap_or(2_000));
+    let mut totals = Totals::default();
+    for seed in first..first + count {
+        run(seed, World::new(3, TIMING, PLENTY, None).in_rows(), &mut totals).unwrap();
     }
     println!("{count} schedules: {totals:?}");
     assert!(totals.epochs > 2 * count && totals.acknowledged as u64 > 5 * count, "too little happens: {totals:?}");

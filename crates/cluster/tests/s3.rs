@@ -116,7 +116,7 @@ fn a_group_lives_on_s3() {
             first.store.checkpoint(2).unwrap();
         }
     }
-    let oldest = log.checkpoints().unwrap()[0].slot;
+    let oldest = log.base().checkpoints().unwrap()[0].slot;
     let left = log.slots(0).unwrap();
     assert!(left.iter().all(|(slot, _)| *slot == 1 || *slot > oldest), "trimmed to {oldest}, there is {left:?}");
     let whole = rows(&*first.store);
@@ -143,7 +143,7 @@ fn a_group_lives_on_s3() {
     let machine = winner.own();
     assert_eq!(rows(&*machine.store), whole);
     machine.put("after", b"v").unwrap();
-    assert_eq!(checkpoint::verify(&log).unwrap().len(), 0);
+    assert_eq!(checkpoint::verify(&*log).unwrap().len(), 0);
     let released = machine.owner.release().unwrap();
     assert_eq!(released.place, 21);
     assert!(matches!(machine.store.write(put("late", b"v")), Err(StoreError::Fenced { .. })));

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_cluster::{Known, ObjectLog, checkpoint};
+use nuthatch_cluster::{Known, Log, checkpoint};
 use nuthatch_engine::folder::Folder;
 use nuthatch_segment::{read_sealed, rename_durably, write_sealed};
 use serde::{Deserialize, Serialize};
@@ -36,9 +36,9 @@ pub struct Copy {
 
 impl Copy {
     /// The folder as it was closed, if the log has everything behind it; else a new one.
-    pub fn prepare(root: &Path, log: &ObjectLog) -> Result<Self, Failure> {
+    pub fn prepare(root: &Path, log: &dyn Log) -> Result<Self, Failure> {
         let mark = Self::marked(root, log)?;
-        let oldest = nuthatch_cluster::Log::checkpoints(log)?.first().map_or(0, |mark| mark.slot);
+        let oldest = log.base().checkpoints()?.first().map_or(0, |mark| mark.slot);
         if let Some(known) = mark.and_then(|mark| mark.closed).filter(|known| known.slot >= oldest) {
             info!(slot = known.slot, "the folder is as it was closed");
             Self::mark(root, log, None)?;
@@ -50,7 +50,7 @@ impl Copy {
         Self::mark(root, log, None)?;
         let restoring = root.join("restoring");
         std::fs::create_dir_all(&restoring).map_err(|error| io(&restoring, error))?;
-        let known = checkpoint::restore(log, &restoring, &mut |damage| warn!("{damage}"))?;
+        let known = checkpoint::restore(log.base(), &restoring, &mut |damage| warn!("{damage}"))?;
         let truth = root.join("truth");
         match known {
             Some(_) => {
@@ -67,7 +67,7 @@ impl Copy {
 
     /// # Errors
     /// `Invalid` for a folder that is something else.
-    fn marked(root: &Path, log: &ObjectLog) -> Result<Option<Mark>, Failure> {
+    fn marked(root: &Path, log: &dyn Log) -> Result<Option<Mark>, Failure> {
         std::fs::create_dir_all(root).map_err(|error| io(root, error))?;
         let path = root.join("CLUSTER");
         // A damaged mark is none: everything is made anew.
@@ -83,22 +83,22 @@ impl Copy {
             return Ok(None);
         };
         let Ok(mark) = serde_json::from_slice::<Mark>(&body) else { return Ok(None) };
-        if mark.cluster != log.cluster() {
+        if mark.cluster != log.base().cluster() {
             let what = format!(
                 "{} is a copy of cluster {} ({}), and {} has cluster {}; give another folder",
                 root.display(),
                 mark.cluster,
                 mark.bucket,
-                log.bucket().address(),
-                log.cluster()
+                log.base().bucket().address(),
+                log.base().cluster()
             );
             return Err(nuthatch_cluster::ClusterError::Invalid(what).into());
         }
         Ok(Some(mark))
     }
 
-    fn mark(root: &Path, log: &ObjectLog, closed: Option<Known>) -> Result<(), Failure> {
-        let mark = Mark { cluster: log.cluster(), bucket: log.bucket().address().into(), closed };
+    fn mark(root: &Path, log: &dyn Log, closed: Option<Known>) -> Result<(), Failure> {
+        let mark = Mark { cluster: log.base().cluster(), bucket: log.base().bucket().address().into(), closed };
         let body = serde_json::to_vec_pretty(&mark).unwrap_or_default();
         Ok(write_sealed(&root.join("CLUSTER"), &body).map_err(nuthatch_cluster::ClusterError::from)?)
     }
@@ -119,7 +119,7 @@ impl Copy {
     }
 
     /// The folder was closed, and has exactly this of the log.
-    pub fn closed(self, log: &ObjectLog, known: Known) -> Result<(), Failure> {
+    pub fn closed(self, log: &dyn Log, known: Known) -> Result<(), Failure> {
         Self::mark(&self.root, log, Some(known))
     }
 }

@@ -20,6 +20,7 @@ impl Failure {
             Self::Cluster(error) => match error {
                 ClusterError::Invalid(_) => 2,
                 ClusterError::NotFound(_) => 3,
+                ClusterError::Trimmed { .. } => 4,
                 ClusterError::Unreachable { .. } => 5,
                 ClusterError::Corrupt { .. } => 6,
                 ClusterError::Store(StoreError::Full { .. }) => 7,

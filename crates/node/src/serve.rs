@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nuthatch_cluster::{
-    ADDRESS_BYTES_MAX, Bucket, ClusterError, Followed, Group, Known, LoggedStore, ObjectLog, Owner, apply, boot_clock,
-    follow,
+    ADDRESS_BYTES_MAX, ClusterError, Followed, Group, Known, Log, LoggedStore, Owner, apply, boot_clock, follow,
 };
 use nuthatch_link::{Error, ErrorKind, StoreLayer};
 use nuthatch_server::config::Layers;
@@ -23,6 +22,7 @@ use tracing::{error, info, warn};
 
 use crate::copy::Copy;
 use crate::failure::Failure;
+use crate::place::{FORMS, Place};
 use crate::standby::Standby;
 
 /// Memory of a copy that is only followed.
@@ -34,15 +34,14 @@ const CHECKPOINT_SLOTS: u64 = 600;
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(600);
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
 const CHECKPOINTS_KEPT: usize = 2;
-/// How long an answer waits for the bucket.
+/// How long an answer waits for the log.
 const HOLD_MAX: Duration = Duration::from_secs(30);
 /// How long a closed server may keep the store open.
 const CLOSING_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Args)]
 pub struct Serve {
-    /// The bucket: s3://BUCKET/PREFIX
-    #[arg(long, env = "NUTHATCH_STORE", value_name = "BUCKET")]
+    #[arg(long, env = "NUTHATCH_STORE", value_name = "STORE", help = FORMS)]
     store: String,
     /// The node's copy of the data; a new or empty folder, or the one it had before
     #[arg(long, env = "NUTHATCH_DIR", value_name = "DIR")]
@@ -67,8 +66,7 @@ impl Serve {
         }
         nuthatch_server::check(&config)?;
         start_logging(&config);
-        let bucket = Bucket::open(&self.store)?;
-        let log = Arc::new(ObjectLog::open(&bucket)?);
+        let log = Place::parse(&self.store)?.open()?;
         std::fs::create_dir_all(&self.data_dir).map_err(io(&self.data_dir))?;
         let _alone = lock(&self.data_dir)?;
         let runtime = nuthatch_server::runtime(&config)?;
@@ -135,7 +133,7 @@ impl Stop {
 struct Node {
     config: Config,
     advertise: String,
-    log: Arc<ObjectLog>,
+    log: Arc<dyn Log>,
     runtime: Runtime,
     stop: Stop,
 }
@@ -143,7 +141,7 @@ struct Node {
 impl Node {
     fn live(&self, folder: &Path) -> Result<(), Failure> {
         while !self.stop.is_now() {
-            let copy = Copy::prepare(folder, &self.log)?;
+            let copy = Copy::prepare(folder, &*self.log)?;
             self.follow(copy)?;
         }
         Ok(())
@@ -152,13 +150,13 @@ impl Node {
     /// Follows, and owns if it comes to that. Returns when the copy is closed, or has to be made anew.
     fn follow(&self, copy: Copy) -> Result<(), Failure> {
         let (writer, began) = (uuid::Uuid::new_v4().as_u128(), copy.known.place);
-        let mut group = Group::new(writer, &self.advertise, self.log.timing(), copy.known.clone(), boot_clock());
+        let mut group = Group::new(writer, &self.advertise, self.log.base().timing(), copy.known.clone(), boot_clock());
         let store = RocksStore::open(&copy.store(), FOLLOWING)?;
         let standby = self.runtime.block_on(Standby::start(self.config.listen))?;
-        info!(bucket = self.log.bucket().address(), slot = copy.known.slot, "following");
+        info!(log = self.log.address(), slot = copy.known.slot, "following");
         let mut bring = |group: &Group, entry: nuthatch_cluster::Entry| {
             standby.owner_is(&group.known().address);
-            apply(&store, &self.log, group.known().slot, &entry)
+            apply(&store, &*self.log, group.known().slot, &entry)
         };
         let mut told = |failed: &ClusterError| warn!("{failed}");
         let followed = follow(&*self.log, &mut group, &self.stop.now, &mut bring, &mut told);
@@ -179,7 +177,7 @@ impl Node {
             Followed::Stopped => {
                 store.flush()?;
                 drop(store);
-                copy.closed(&self.log, group.known().clone())
+                copy.closed(&*self.log, group.known().clone())
             }
             Followed::Ended(end) => {
                 warn!("the copy is made anew: {end:?}");
@@ -203,7 +201,7 @@ impl Node {
         match released {
             Some(known) => {
                 info!(slot = known.slot, "released; another node takes over at once");
-                copy.closed(&self.log, known)
+                copy.closed(&*self.log, known)
             }
             None => Ok(()),
         }
@@ -226,7 +224,7 @@ impl Node {
                 let what = match tokio::time::timeout(HOLD_MAX, owner.leave()).await {
                     Ok(Ok(())) => return Ok(()),
                     Ok(Err(lost)) => format!("{lost}; ask again: the node that owns the data answers"),
-                    Err(_) => "the bucket does not answer, so nobody knows who owns the data; try again later".into(),
+                    Err(_) => "the log does not answer, so nobody knows who owns the data; try again later".into(),
                 };
                 Err(Error::new(ErrorKind::Unavailable, what))
             })

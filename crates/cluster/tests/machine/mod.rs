@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_cluster::*;
@@ -35,7 +35,7 @@ pub fn rows(store: &dyn Reader) -> Vec<(String, Vec<u8>)> {
     rows
 }
 
-pub fn cluster(bucket: &Bucket) -> Arc<ObjectLog> {
+pub fn cluster(bucket: &Bucket) -> Arc<dyn Log> {
     ObjectLog::init(bucket, LEASE_MS).unwrap();
     Arc::new(ObjectLog::open(bucket).unwrap())
 }
@@ -44,7 +44,7 @@ pub fn cluster(bucket: &Bucket) -> Arc<ObjectLog> {
 pub struct Follower {
     pub store: Arc<RocksStore>,
     pub group: Group,
-    log: Arc<ObjectLog>,
+    log: Arc<dyn Log>,
     folder: PathBuf,
     /// Objects that were found damaged on the way.
     pub told: Vec<String>,
@@ -58,13 +58,14 @@ pub struct Machine {
 
 impl Follower {
     /// Whatever is in `folder` goes; the copy begins at the newest checkpoint.
-    pub fn start(log: &Arc<ObjectLog>, folder: &Path) -> Result<Self> {
+    pub fn start(log: &Arc<dyn Log>, folder: &Path) -> Result<Self> {
         let copy = folder.join("copy");
         checkpoint::clear(&copy)?;
         let mut told = Vec::new();
-        let known = checkpoint::restore(log, &copy, &mut |error| told.push(error.to_string()))?.unwrap_or_default();
+        let known =
+            checkpoint::restore(log.base(), &copy, &mut |error| told.push(error.to_string()))?.unwrap_or_default();
         let store = Arc::new(RocksStore::open(&copy.join("truth"), OPTIONS)?);
-        let group = Group::new(uuid::Uuid::new_v4().as_u128(), "127.0.0.1:1", log.timing(), known, boot_clock());
+        let group = Group::new(uuid::Uuid::new_v4().as_u128(), "127.0.0.1:1", log.base().timing(), known, boot_clock());
         Ok(Self { store, group, log: log.clone(), folder: folder.to_path_buf(), told })
     }
 
@@ -75,7 +76,7 @@ impl Follower {
 
     pub fn follow(&mut self, stop: &AtomicBool) -> Result<Followed> {
         let (log, store) = (self.log.clone(), self.store.clone());
-        let mut bring = |group: &Group, entry: Entry| apply(&*store, &log, group.known().slot, &entry);
+        let mut bring = |group: &Group, entry: Entry| apply(&*store, &*log, group.known().slot, &entry);
         follow(&*self.log, &mut self.group, stop, &mut bring, &mut |_| {})
     }
 
@@ -93,7 +94,7 @@ impl Follower {
 }
 
 /// A new node, after its takeover.
-pub fn owning(log: &Arc<ObjectLog>, folder: &Path) -> Machine {
+pub fn owning(log: &Arc<dyn Log>, folder: &Path) -> Machine {
     let mut follower = Follower::start(log, folder).unwrap();
     assert!(matches!(follower.take_over().unwrap(), Followed::Owns(_)));
     follower.own()
@@ -114,4 +115,84 @@ pub fn until(mut is_there: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(120), "it does not come");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A log whose appends wait while it hangs.
+pub struct Hung {
+    pub log: Arc<dyn Log>,
+    pub hangs: AtomicBool,
+    pub waiting: AtomicUsize,
+}
+
+impl Hung {
+    pub fn around(log: Arc<dyn Log>) -> Arc<Self> {
+        Arc::new(Self { log, hangs: AtomicBool::new(false), waiting: AtomicUsize::new(0) })
+    }
+}
+
+/// A log of whose appends every third answer is lost.
+pub struct Deaf {
+    pub log: Arc<dyn Log>,
+    pub every: usize,
+    pub done: bool,
+    pub count: AtomicUsize,
+}
+
+macro_rules! reads_as_the_log_inside {
+    () => {
+        fn base(&self) -> &Base {
+            self.log.base()
+        }
+
+        fn address(&self) -> &str {
+            self.log.address()
+        }
+
+        fn read(&self, slot: Slot) -> Result<Option<Entry>> {
+            self.log.read(slot)
+        }
+
+        fn newest(&self) -> Result<Option<Mark>> {
+            self.log.newest()
+        }
+
+        fn head(&self) -> Result<Known> {
+            self.log.head()
+        }
+
+        fn slots(&self, after: Slot) -> Result<Vec<(Slot, u64)>> {
+            self.log.slots(after)
+        }
+
+        fn trim(&self, through: Slot) -> Result<u64> {
+            self.log.trim(through)
+        }
+    };
+}
+
+impl Log for Hung {
+    fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        until(|| !self.hangs.load(Ordering::SeqCst));
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.log.append(slot, entry)
+    }
+
+    reads_as_the_log_inside!();
+}
+
+impl Log for Deaf {
+    fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended> {
+        let is_lost = self.count.fetch_add(1, Ordering::SeqCst).is_multiple_of(self.every);
+        if !is_lost || self.done {
+            let appended = self.log.append(slot, entry)?;
+            if !is_lost {
+                return Ok(appended);
+            }
+        }
+        let what = "a test lost the answer".into();
+        Err(ClusterError::Unreachable { place: "deaf".into(), object: slot.to_string(), what })
+    }
+
+    reads_as_the_log_inside!();
 }

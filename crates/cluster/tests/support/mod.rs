@@ -18,6 +18,62 @@ pub enum Planted {
     WallClock,
     /// Trimming takes fences, too.
     TrimsFences,
+    /// The head of a log in rows is set without being compared.
+    SetsBlindly,
+    /// A reader takes whatever rows it finds for a slot, whether the head has reached them or not.
+    ReadsUncommitted,
+}
+
+/// A log in rows: entries lie beside it until the head moves to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rows {
+    parts: BTreeMap<(Slot, u128), Entry>,
+    slot: Slot,
+    epoch: u64,
+    place: u64,
+    trimmed: Slot,
+    /// Who owned the group from which slot on.
+    tenures: BTreeMap<Slot, u128>,
+}
+
+impl Rows {
+    fn writer(&self, slot: Slot) -> Option<u128> {
+        self.tenures.range(..=slot).next_back().map(|(_, writer)| *writer)
+    }
+
+    /// What the head has reached.
+    fn committed(&self, slot: Slot) -> Answered {
+        match self.writer(slot).and_then(|writer| self.parts.get(&(slot, writer))) {
+            _ if slot > self.slot => Answered::Read(None),
+            _ if slot <= self.trimmed => Answered::Trimmed,
+            found => Answered::Read(Some(found.expect("a committed entry has its rows").clone())),
+        }
+    }
+
+    /// One conditional change of the head, and what it is settled as.
+    fn advance(&mut self, slot: Slot, entry: &Entry, compares: bool) -> Result<Answered, String> {
+        let is_owners = match entry.is_kept() {
+            true => self.epoch + 1 == entry.epoch,
+            false => self.writer(self.slot) == Some(entry.writer),
+        };
+        if !compares || (self.slot + 1 == slot && self.place == entry.before && is_owners) {
+            (self.slot, self.epoch, self.place) = (slot, entry.epoch, entry.through());
+            if entry.is_kept() {
+                self.tenures.insert(slot, entry.writer);
+            }
+            return Ok(Answered::Stored);
+        }
+        if self.slot < slot {
+            return Err(format!("the head contradicts the log of a node: {self:?}, {slot}, {entry:?}"));
+        }
+        if self.writer(slot) == Some(entry.writer) {
+            return Ok(Answered::Stored);
+        }
+        Ok(match self.committed(slot) {
+            Answered::Read(Some(found)) => Answered::Occupied(found),
+            other => other,
+        })
+    }
 }
 
 /// What a world may do at most.
@@ -58,7 +114,10 @@ pub struct World {
     pub nodes: Vec<Node>,
     timing: Timing,
     planted: Option<Planted>,
+    /// What is in the log, and not trimmed.
     pub log: BTreeMap<Slot, Entry>,
+    /// Of a log in rows; else each slot is created by itself.
+    rows: Option<Rows>,
     /// Requests that may be done at any time, and more than once if they were sent more than once.
     pub wire: Vec<(usize, Slot, Entry)>,
     checkpoint: Option<Checkpoint>,
@@ -111,6 +170,7 @@ impl World {
             timing,
             planted,
             log: BTreeMap::new(),
+            rows: None,
             wire: Vec::new(),
             checkpoint: None,
             acknowledged: BTreeSet::new(),
@@ -125,6 +185,11 @@ impl World {
             world.nodes.push(node);
         }
         world
+    }
+
+    /// The same with its log in rows.
+    pub fn in_rows(self) -> Self {
+        Self { rows: Some(Rows::default()), ..self }
     }
 
     /// A node that begins at the newest checkpoint.
@@ -239,6 +304,9 @@ impl World {
                 let now = self.now(at);
                 if let Some(call) = self.nodes[at].group.next(now) {
                     if let Call::Append(slot, entry) = &call {
+                        if let Some(rows) = &mut self.rows {
+                            rows.parts.insert((*slot, entry.writer), entry.clone());
+                        }
                         self.wire.push((at, *slot, entry.clone()));
                     }
                     let is_question = !matches!(call, Call::Append(..));
@@ -250,20 +318,16 @@ impl World {
             }
             Action::Answer(at) => {
                 let answered = match self.nodes[at].waits {
-                    Some(Call::Read(slot)) => Answered::Read(self.log.get(&slot).cloned()),
+                    Some(Call::Read(slot)) => self.look(slot),
+                    // It says itself what was trimmed.
+                    _ if self.rows.is_some() => Answered::Guarded,
                     _ => Answered::Newest(self.checkpoint.as_ref().map_or_else(Mark::default, |it| it.known.mark())),
                 };
                 return self.hear(at, answered);
             }
             Action::Land(request) | Action::LandUnheard(request) => {
                 let (at, slot, entry) = self.wire.remove(request);
-                let answered = match self.log.get(&slot) {
-                    Some(found) => Answered::Occupied(found.clone()),
-                    None => {
-                        self.log.insert(slot, entry.clone());
-                        Answered::Stored
-                    }
-                };
+                let answered = self.land(slot, &entry)?;
                 if matches!(action, Action::LandUnheard(_)) {
                     self.left.losses -= 1;
                 } else if self.nodes[at].waits == Some(Call::Append(slot, entry)) {
@@ -292,7 +356,11 @@ impl World {
             }
             Action::Trim(_) => {
                 let below = self.checkpoint.as_ref().map_or(0, |it| it.known.slot);
-                let takes_all = self.planted == Some(Planted::TrimsFences);
+                let takes_all = self.planted == Some(Planted::TrimsFences) || self.rows.is_some();
+                if let Some(rows) = &mut self.rows {
+                    rows.trimmed = below;
+                    rows.parts.retain(|(slot, _), _| *slot > below);
+                }
                 self.log.retain(|slot, entry| *slot > below || (entry.is_kept() && !takes_all));
             }
             Action::Restart(at) => {
@@ -306,6 +374,35 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// What the log answers to who asks for a slot.
+    fn look(&self, slot: Slot) -> Answered {
+        match &self.rows {
+            Some(rows) if self.planted == Some(Planted::ReadsUncommitted) => {
+                let found = rows.parts.range((slot, 0)..=(slot, u128::MAX)).next();
+                Answered::Read(found.map(|(_, entry)| entry.clone()))
+            }
+            Some(rows) => rows.committed(slot),
+            None => Answered::Read(self.log.get(&slot).cloned()),
+        }
+    }
+
+    /// An append is done, or finds that it cannot be.
+    fn land(&mut self, slot: Slot, entry: &Entry) -> Result<Answered, String> {
+        if let Some(rows) = &mut self.rows {
+            let before = rows.slot;
+            let answered = rows.advance(slot, entry, self.planted != Some(Planted::SetsBlindly))?;
+            if answered == Answered::Stored && (rows.slot > before || self.planted == Some(Planted::SetsBlindly)) {
+                self.log.insert(slot, entry.clone());
+            }
+            return Ok(answered);
+        }
+        if let Some(found) = self.log.get(&slot) {
+            return Ok(Answered::Occupied(found.clone()));
+        }
+        self.log.insert(slot, entry.clone());
+        Ok(Answered::Stored)
     }
 
     fn restart(&mut self, at: usize) {
