@@ -83,11 +83,11 @@ pub use keyspace::{Keys, Keyspace};
 pub use nuthatch_engine::call::Waits;
 pub use nuthatch_engine::tree::{
     AskCode, CODE_DEPTH_MAX, CODE_LIMIT_MAX, ChangeKind, CodeAnswer, CodeClass, CodeCounts, CodeDefinition, CodeFiles,
-    CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, DiffTrees,
+    CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, DamagedFile, DiffTrees,
     EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead, GrepRequest, GrepTree,
-    PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, Retention,
-    Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot,
-    UPLOAD_BYTES_MAX, Unread, check_path, check_tree, differences, lies_at,
+    PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, ROOT_HEADER,
+    Retention, Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot,
+    UPLOAD_BYTES_MAX, Unread, VerifyPage, check_path, check_tree, differences, lies_at,
 };
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{

@@ -13,7 +13,8 @@ use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
     AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree, ListFiles,
     MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES,
-    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot, check_path,
+    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot,
+    VerifyPage, VerifyTree, check_path,
 };
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
 
@@ -162,6 +163,40 @@ impl Files {
     /// The named snapshots, the oldest first.
     pub fn snapshots(&self) -> Result<Vec<TreeSnapshot>> {
         self.ask(trees::Snapshots(self.name.clone()))
+    }
+
+    /// The root: one hash over all that [`diff`](Self::diff) compares, of what lies below a path or, with an empty one, of the
+    /// tree. Two states have the same root exactly when they do not differ, in whatever database they are.
+    pub fn root(&self, as_of: Option<&str>, below: &str) -> Result<TreeRoot> {
+        let roots = self.roots(&[as_of.map(str::to_owned)], below)?;
+        roots.into_iter().next().ok_or_else(|| Error::internal("an answer lacks the root that was asked for"))
+    }
+
+    /// The roots at several moments, in their order, which reads the tree's versions once for 64 of them.
+    pub fn roots(&self, moments: &[Option<String>], below: &str) -> Result<Vec<TreeRoot>> {
+        self.ask(trees::Roots { tree: self.name.clone(), below: below.into(), moments: moments.to_vec() })
+    }
+
+    /// One page of [`verify`](Self::verify), behind the path `after`.
+    pub fn verify_page(&self, as_of: Option<&str>, below: &str, after: Option<String>) -> Result<VerifyPage> {
+        self.ask(VerifyTree { at: self.at(as_of), below: below.into(), after })
+    }
+
+    /// Reads every file at or below a path, and compares its chunks and its bytes with their hashes. Answers as one page, with
+    /// everything that is damaged by path, and the root of what was read. `going` hears what was read so far.
+    ///
+    /// # Errors
+    /// `NotFound` for a tree or a snapshot that is not there. Damage is no error.
+    pub fn verify(&self, as_of: Option<&str>, below: &str, mut going: impl FnMut(&VerifyPage)) -> Result<VerifyPage> {
+        let mut all = self.verify_page(as_of, below, None)?;
+        while let Some(after) = all.cursor.take() {
+            going(&all);
+            let page = self.verify_page(Some(&all.as_of), below, Some(after))?;
+            (all.files, all.bytes) = (all.files + page.files, all.bytes + page.bytes);
+            all.damaged.extend(page.damaged);
+            all.cursor = page.cursor;
+        }
+        Ok(all)
     }
 
     /// One page of what ripgrep prints over the tree's files.

@@ -213,6 +213,22 @@ impl Tree {
         to_python(py, &self.ask(py, Files::snapshots)?)
     }
 
+    /// The root of what lies below a path.
+    fn root<'py>(&self, py: Python<'py>, as_of: Option<&str>, below: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.root(as_of, below))?)
+    }
+
+    /// A page of what comparing files with their hashes has found.
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        below: &str,
+        after: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.verify_page(as_of, below, after))?)
+    }
+
     /// A page of ripgrep's print.
     fn grep<'py>(&self, py: Python<'py>, question: &str) -> PyResult<GrepParts<'py>> {
         let (page, cursor) = self.ask(py, |files| {

@@ -22,7 +22,9 @@ from .tree_entries import (
     TreeErased,
     TreeInfo,
     TreePassages,
+    TreeRoot,
     TreeSnapshot,
+    TreeVerified,
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
 
@@ -206,6 +208,14 @@ class AsyncTreeReads:
             index=index,
         )
         return AsyncGrepMatches(found)
+
+    async def root(self, *, as_of: AsOf | None = None, below: str = "") -> TreeRoot:
+        """As ``Tree.root``."""
+        return await in_thread(self.sync.root, as_of=as_of, below=below)
+
+    async def verify(self, *, as_of: AsOf | None = None, below: str = "") -> TreeVerified:
+        """As ``Tree.verify``."""
+        return await in_thread(self.sync.verify, as_of=as_of, below=below)
 
     async def index(self, *, wait: bool = False) -> TreeIndex:
         """As ``Tree.index``."""

@@ -22,6 +22,7 @@ from .queries import Further, Fusion, Mode, asked
 from .tree_code import TreeCode
 from .tree_entries import (
     AddedFolder,
+    DamagedFile,
     PutFile,
     PutReport,
     RestoredFiles,
@@ -30,7 +31,9 @@ from .tree_entries import (
     TreeErased,
     TreeInfo,
     TreePassages,
+    TreeRoot,
     TreeSnapshot,
+    TreeVerified,
 )
 from .tree_file import BUFFER_BYTES, PART_BYTES, TreeFile
 from .tree_grep import GrepMatches, TreeIndex
@@ -227,6 +230,44 @@ class TreeReads:
             }
         )
         return [tree_entries.change(parts) for parts in found]
+
+    def root(self, *, as_of: AsOf | None = None, below: str = "") -> TreeRoot:
+        """Returns the root: one hash over all that ``diff`` compares, of the tree or of what lies
+        below a folder of it. Two states have the same root exactly when they do not differ, also in
+        two databases.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     one, other = db.tree("one"), db.tree("other")
+        ...     _ = one.put("sub/a.txt", "hello"), other.put("a.txt", "hello")
+        ...     one.root(below="sub") == other.root(), one.root().root == other.root().root
+        (True, False)
+        """
+        return TreeRoot(**self._core.root(_moment(as_of), arguments.text("below", below)))
+
+    def verify(self, *, as_of: AsOf | None = None, below: str = "") -> TreeVerified:
+        """Reads every file, compares its chunks and its bytes with their hashes, and returns what is
+        damaged, by path, with the root of what was read. Damage raises no error, and nothing is
+        changed.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("notes").put("a.txt", "hello")
+        ...     found = db.tree("notes").verify()
+        ...     found.ok, found.files, found.bytes, found.root == db.tree("notes").root()
+        (True, 1, 5, True)
+        """
+        moment, place = _moment(as_of), arguments.text("below", below)
+        files, size, damaged = 0, 0, []
+        after, root = None, None
+        while True:
+            page = self._core.verify(moment, place, after)
+            files, size = files + page["files"], size + page["bytes"]
+            damaged += [DamagedFile(**parts) for parts in page["damaged"]]
+            root = page["root"] if after is None else root
+            moment, after = page["as_of"], page["cursor"]
+            if after is None:
+                return TreeVerified(None if root is None else TreeRoot(**root), files, size, tuple(damaged))
 
     def grep(
         self,

@@ -98,6 +98,8 @@ static ALL: &[Entry] = &[
     entry::<crate::tree::SearchTree>(),
     entry::<trees::SweepPassages>(),
     entry::<trees::Snapshots>(),
+    entry::<trees::Roots>(),
+    entry::<crate::tree::VerifyTree>(),
     entry::<trees::Check>(),
     entry::<crate::tree::PutFiles>(),
     entry::<trees::BeginUpload>(),
@@ -311,6 +313,10 @@ mod tests {
             }
             "trees.index" => encoded(&trees::Index { wait: false }),
             "trees.snapshots" => encoded(&trees::Snapshots(id())),
+            "trees.roots" => encoded(&trees::Roots { tree: id(), below: String::new(), moments: vec![None] }),
+            "trees.verify" => {
+                encoded(&crate::tree::VerifyTree { at: TreeAt::now("a"), below: String::new(), after: None })
+            }
             "trees.check" => encoded(&trees::Check { hash: true }),
             "caches.stats" => encoded(&caches::Stats),
             "caches.explain" => {

@@ -10,7 +10,7 @@ use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
     self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, MakePassages,
     PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck,
-    TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot, Trees,
+    TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, Trees, VerifyPage, VerifyTree,
 };
 
 /// The names of all trees.
@@ -228,6 +228,37 @@ impl Op for Snapshots {
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.at_once(|rows| tree::snapshots(rows, &self.0))
+    }
+}
+
+/// The root of a tree, or of a folder in it, at each of some moments.
+#[derive(Serialize, Deserialize)]
+pub struct Roots {
+    /// The tree.
+    pub tree: String,
+    /// A folder in it; empty for the whole tree.
+    pub below: String,
+    /// As of when, as in [`TreeAt`].
+    pub moments: Vec<Option<String>>,
+}
+
+impl Op for Roots {
+    type On = on::Trees;
+    type Answer = Vec<TreeRoot>;
+    const NAME: &'static str = "trees.roots";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::roots(rows, &self.tree, &self.below, &self.moments))
+    }
+}
+
+impl Op for VerifyTree {
+    type On = on::Trees;
+    type Answer = VerifyPage;
+    const NAME: &'static str = "trees.verify";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::verify(rows, &self))
     }
 }
 

@@ -23,10 +23,12 @@ mod path;
 mod put;
 mod read;
 mod recount;
+mod root;
 #[cfg(test)]
 mod tests;
 mod upload;
 mod value;
+mod verify;
 
 use std::sync::Arc;
 
@@ -52,8 +54,12 @@ pub use read::{EntryKind, FilePart, ListFiles, READ_BYTES_MAX, TreeAt, TreeEntry
 pub(crate) use read::{entry, info, list, names, part, snapshots, versions};
 pub use recount::TreeCheck;
 pub(crate) use recount::{looks_like_trees, mend_trees};
+pub use root::{ROOT_HEADER, TreeRoot};
+pub(crate) use root::roots;
 pub use upload::UPLOAD_BYTES_MAX;
 pub use value::{ContentId, Retention, Totals};
+pub(crate) use verify::verify;
+pub use verify::{DamagedFile, VerifyPage, VerifyTree};
 
 use crate::Result;
 use crate::kv::Keyspace;

@@ -38,7 +38,7 @@ impl FromStr for ContentId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || Error::invalid(format!("{text:?} is not a content id; it has 64 hexadecimal digits"));
+        let wrong = || Error::invalid(format!("{text:?} is not a BLAKE3 hash, which has 64 hexadecimal digits"));
         let hash = blake3::Hash::from_hex(text).map_err(|_| wrong())?;
         Ok(Self(*hash.as_bytes()))
     }

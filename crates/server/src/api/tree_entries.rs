@@ -2,7 +2,7 @@
 
 use nuthatch_link::{
     ChangeKind, EntryKind, PutReport, Retention as EngineRetention, Totals as EngineTotals, TreeChange, TreeEntry,
-    TreeInfo, TreeSnapshot,
+    TreeInfo, TreeRoot, TreeSnapshot, VerifyPage,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -143,6 +143,59 @@ pub struct Snapshot {
     sequence: u64,
     /// When it was made, in milliseconds since 1970.
     created_ms: u64,
+}
+
+/// The root of a tree, or of a folder in it, and what it is over.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TreeRoot)]
+pub struct Root {
+    /// A BLAKE3 hash, 64 hexadecimal digits.
+    root: String,
+    files: u64,
+    /// Folders that were put for themselves.
+    folders: u64,
+    /// Symbolic links.
+    links: u64,
+    /// Of the files, as they were put.
+    bytes: u64,
+}
+
+/// What reading the files of a tree has found.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TreeVerified)]
+pub struct Verified {
+    /// On the first page; null also when the list of the files is damaged.
+    root: Option<Root>,
+    /// The moment that was read. Give it to the pages that follow.
+    as_of: String,
+    /// Files that were read.
+    files: u64,
+    /// Of these, as they were put.
+    bytes: u64,
+    damaged: Vec<Damaged>,
+    /// The path to go on after; null at the end.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = DamagedTreeFile)]
+struct Damaged {
+    /// Empty where the list of the files cannot be read to its end.
+    path: String,
+    why: String,
+}
+
+impl From<TreeRoot> for Root {
+    fn from(TreeRoot { root, files, folders, links, bytes }: TreeRoot) -> Self {
+        Self { root: root.to_string(), files, folders, links, bytes }
+    }
+}
+
+impl From<VerifyPage> for Verified {
+    fn from(VerifyPage { root, as_of, files, bytes, damaged, cursor }: VerifyPage) -> Self {
+        let damaged = damaged.into_iter().map(|file| Damaged { path: file.path, why: file.why });
+        Self { root: root.map(Into::into), as_of, files, bytes, damaged: damaged.collect(), cursor }
+    }
 }
 
 impl From<TreeInfo> for Info {

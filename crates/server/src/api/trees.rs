@@ -17,7 +17,7 @@ use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
-use crate::api::tree_entries::{Change, Entry, Info, Report, Retention, Snapshot};
+use crate::api::tree_entries::{Change, Entry, Info, Report, Retention, Root, Snapshot, Verified};
 use crate::caller::{Reading, Writing};
 use crate::clock;
 use crate::extract::{Json, Parameters, Segments};
@@ -40,6 +40,8 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(snapshots, name_snapshot))
         .routes(routes!(drop_snapshot))
         .routes(routes!(set_retention))
+        .routes(routes!(root))
+        .routes(routes!(verify))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -78,6 +80,30 @@ struct Listing {
     #[serde(default = "page_default")]
     #[param(minimum = 1, maximum = 10000)]
     limit: usize,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Place {
+    /// Only what stands below this path.
+    #[serde(default)]
+    below: String,
+    /// The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`.
+    as_of: Option<String>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Verifying {
+    /// Only what stands at this path or below it.
+    #[serde(default)]
+    below: String,
+    /// The tree as it was: the name of one of its snapshots, a sequence, or a time. For the next page, the `as_of` of the answer.
+    as_of: Option<String>,
+    /// The cursor that the previous page returned.
+    after: Option<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -362,4 +388,33 @@ async fn set_retention(
         tree.set_retention(EngineRetention { versions, seconds })
     });
     changed.await.map(|()| reply::nothing())
+}
+
+/// The root of a tree, or of a folder in it: one hash over paths, modes, targets of links and contents. Two states have the same
+/// root exactly when they do not differ, in whatever database they are.
+#[utoipa::path(get, path = "/v1/trees/{tree}/root", tag = "trees", security(("key" = ["read"])),
+    params(("tree" = String, Path), Place, AsOf), responses((status = 200, description = "The root", body = Root)))]
+async fn root(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+    Parameters(Place { below, as_of }): Parameters<Place>,
+) -> Result<Response, Problem> {
+    let root = caller.run(move |database| read_point.tree(database, &name)?.root(as_of.as_deref(), &below));
+    Ok(reply::json(&Root::from(root.await?)))
+}
+
+/// Reads the files of a tree, compares their chunks and their bytes with their hashes, and names those that are damaged. A page
+/// reads 64 MiB, or 5,000 paths.
+#[utoipa::path(get, path = "/v1/trees/{tree}/verify", tag = "trees", security(("key" = ["read"])),
+    params(("tree" = String, Path), Verifying, AsOf), responses((status = 200, description = "What was found", body = Verified)))]
+async fn verify(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+    Parameters(Verifying { below, as_of, after }): Parameters<Verifying>,
+) -> Result<Response, Problem> {
+    let page = caller.run(move |database| {
+        let files = read_point.tree(database, &name)?;
+        files.verify_page(as_of.as_deref(), &below, after)
+    });
+    Ok(reply::json(&Verified::from(page.await?)))
 }

@@ -72,6 +72,15 @@ class TreeReads(Named):
         found: list[dict[str, Any]] = self._read("GET", "snapshots", None)["snapshots"]
         return found
 
+    def root(self, as_of: str | None, below: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._read("GET", "root", None, as_of=as_of, below=below)
+        return found
+
+    def verify(self, as_of: str | None, below: str, after: str | None) -> dict[str, Any]:
+        place = self._place("verify", as_of=as_of, below=below, after=after)
+        found: dict[str, Any] = self._caller.ask("GET", place, None, is_read=True, is_long=True).json()
+        return found
+
     def grep(self, question: str) -> GrepParts:
         asked = json.loads(question)
         body = {**asked.pop("request"), **asked, "pages": True}
