@@ -598,7 +598,9 @@ def root_of(entries):
     for entry in entries:
         above, below, rest = entry.path.partition("/")
         names.setdefault((above, bool(below)), []).append(
-            type(entry)(**{**{name: getattr(entry, name) for name in entry.__slots__}, "path": rest}) if below else entry
+            type(entry)(**{**{name: getattr(entry, name) for name in entry.__slots__}, "path": rest})
+            if below
+            else entry
         )
     hashed = b"nuthatch tree 1\n"
     for (name, is_below), found in sorted(names.items(), key=lambda item: (item[0][0] + "/" * item[0][1]).encode()):
@@ -659,3 +661,57 @@ def test_verifying_reads_every_file_of_a_moment(tree):
 def test_a_tree_of_more_paths_than_a_page_is_verified_whole(tree):
     tree.put_many({f"d{at % 7}/{at}": str(at % 3) for at in range(5_200)})
     assert tree.verify().files == 5_200
+
+
+def test_fields_of_files_change_without_the_files_and_belong_to_a_moment(tree):
+    tree.put_many({"a.txt": "needle one\n", "sub/b.txt": "needle two\n", "sub/c.txt": "hay\n"})
+    before = tree.entry("a.txt")
+    assert before.fields == {}
+    tree.snapshot("plain")
+    assert tree.update("sub", add={"tags": ["x", "y"]}) == 2
+    assert tree.update(["a.txt"], set={"by": {"name": "Ann"}, "n": 1.5}, add={"tags": "x"}) == 1
+    assert tree.update(where="tags contains 'y'", remove={"tags": "x"}, unset="nothing") == 2
+    after = tree.entry("a.txt")
+    assert after.fields == {"by": {"name": "Ann"}, "n": 1.5, "tags": ["x"]}
+    assert (after.content, after.modified_ns, after.mode) == (before.content, before.modified_ns, before.mode)
+    assert tree.entry("a.txt", as_of="plain").fields == {}
+    assert [version.fields.get("n") for version in tree.versions("a.txt")] == [1.5, None]
+    assert paths(tree.list(where="tags contains 'y'")) == ["sub/b.txt", "sub/c.txt"]
+    assert paths(tree.list("sub", where="bytes < 5")) == ["sub/c.txt"]
+    assert [found.path for found in tree.grep("needle", where="by.name = 'Ann'")] == ["a.txt"]
+    tree.put("a.txt", "needle three\n")
+    assert tree.entry("a.txt").fields == after.fields, "a file that is put again keeps them"
+    facets = tree.facets(["tags", "n"])
+    assert (facets["tags"].values, facets["tags"].missing) == ([("y", 2), ("x", 1)], 0)
+    assert (facets["n"].values, facets["n"].missing) == ([(1.5, 1)], 2)
+    assert tree.facets("name", where="tags contains 'y'", below="sub", limit=1)["name"].distinct == 2
+    assert tree.root() != tree.root(as_of="plain")
+    tree.put("a.txt", "needle one\n")
+    assert tree.root() == tree.root(as_of="plain"), "fields are in no root"
+
+
+def test_fields_that_cannot_be_meant_are_refused(tree):
+    tree.put("a.txt", "x")
+    with pytest.raises(nuthatch.NotFoundError, match="nothing was changed"):
+        tree.update("never", set={"n": 1})
+    for own in ("path", "lang", "mode"):
+        with pytest.raises(nuthatch.InvalidError, match="choose another name"):
+            tree.update("a.txt", set={own: 1})
+    with pytest.raises(nuthatch.InvalidError, match="unknown field"):
+        list(tree.list(where="tugs = 1"))
+    with pytest.raises(nuthatch.InvalidError, match="neither paths nor where"):
+        tree.update(set={"n": 1})
+    assert tree.entry("a.txt").fields == {}
+
+
+def test_a_folder_is_added_with_tags(tree, notes):
+    if refuses_folders(tree, notes):
+        return
+    tree.add(notes, tags=["mine"], payload={"year": 2026})
+    given = {"tags": ["mine"], "year": 2026}
+    assert [(entry.path, entry.fields) for entry in tree if entry.kind != "folder"] == [
+        (path, given) for path in ("link", "sub/run.sh", "todo.md")
+    ]
+    (notes / "todo.md").write_text("other")
+    assert tree.add(notes, tags="new").changed == 3
+    assert tree.facets("tags")["tags"].values == [("mine", 3), ("new", 3)]

@@ -26,6 +26,8 @@ pub const FORMAT_OF_TENANTS: u32 = 2;
 pub const FORMAT_OF_GRAPHS: u32 = 3;
 /// The first format whose folders may have trees: an earlier program would take their rows for keys.
 pub const FORMAT_OF_TREES: u32 = 4;
+/// What a folder has from the first fields of a file in a tree on: an earlier program could not read their rows.
+pub const FORMAT_OF_TREE_FIELDS: u32 = 6;
 /// The first format whose folders may have caches: an earlier program would take their rows for keys.
 pub const FORMAT_OF_CACHES: u32 = 5;
 /// The first format whose folders may have facts: an earlier program would take their rows for keys.

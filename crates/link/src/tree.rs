@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use nuthatch_engine::call::Choice;
 use nuthatch_engine::codec::Bytes;
-use nuthatch_engine::collection::{Answer, Search};
+use nuthatch_engine::collection::{Answer, FieldValues, Search};
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
-    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree, ListFiles,
-    MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES,
-    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot,
-    VerifyPage, VerifyTree, check_path,
+    AskCode, CodeAnswer, CountTree, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree,
+    ListFiles, MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree,
+    TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot,
+    UpdateTree, VerifyPage, VerifyTree, check_path,
 };
-use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, FieldChange, Result, What};
 
 use crate::route::Route;
 use crate::rows::{From, Inner};
@@ -90,7 +90,24 @@ impl Files {
     /// # Errors
     /// `NotFound` for a snapshot that is not there, `Invalid` for a limit of 0 or over 10,000.
     pub fn list(&self, as_of: Option<&str>, below: &str, after: Option<String>, limit: usize) -> Result<TreePage> {
-        self.ask(ListFiles { at: self.at(as_of), below: below.into(), after, limit })
+        self.page(ListFiles { at: self.at(as_of), below: below.into(), after, limit, filter: None })
+    }
+
+    /// The same with a condition on the files' fields.
+    ///
+    /// # Errors
+    /// `Invalid` for a condition that cannot be read, or on a field that no file has at that moment.
+    pub fn page(&self, ask: ListFiles) -> Result<TreePage> {
+        self.ask(ask)
+    }
+
+    /// Counts the values of fields among the files that pass a condition: those that were given, and `path`, `name`, `mode`,
+    /// `mtime`, `sequence`, `bytes`, `content`.
+    ///
+    /// # Errors
+    /// `Invalid` for a field that no file has at that moment, `Exhausted` for one with too many values.
+    pub fn facets(&self, ask: CountTree) -> Result<Vec<FieldValues>> {
+        self.ask(ask)
     }
 
     /// All entries at or below a path, one page after another.
@@ -101,14 +118,29 @@ impl Files {
         &self,
         as_of: Option<&str>,
         below: &str,
+        visit: impl FnMut(TreeEntry) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.each_entry_where(as_of, below, None, visit)
+    }
+
+    /// The same with a condition on the files' fields.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page), and those of `visit`.
+    pub fn each_entry_where<E: std::convert::From<Error>>(
+        &self,
+        as_of: Option<&str>,
+        below: &str,
+        condition: Option<&str>,
         mut visit: impl FnMut(TreeEntry) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let mut after = None;
+        let (at, filter) = (self.at(as_of), condition.map(str::to_owned));
+        let mut ask = ListFiles { at, below: below.into(), after: None, limit: 5_000, filter };
         loop {
-            let page = self.list(as_of, below, after, 5_000)?;
+            let page = self.page(ask.clone())?;
             page.entries.into_iter().try_for_each(&mut visit)?;
-            after = page.cursor;
-            if after.is_none() {
+            ask.after = page.cursor;
+            if ask.after.is_none() {
                 return Ok(());
             }
         }
@@ -405,6 +437,17 @@ impl Tree {
             file.what = PutWhat::Uploaded(upload);
         }
         Ok(())
+    }
+
+    /// Changes fields of files, and of all files below folders, in as many batches as that takes; their bytes stay where they are.
+    /// With a condition, only files that pass it; no path is every file. Says how many changed.
+    ///
+    /// # Errors
+    /// `NotFound` for a path at which nothing stands, `Invalid` for a field that the tree says itself (`path`, `lang`): then
+    /// nothing is changed.
+    pub fn update(&self, paths: Vec<String>, condition: Option<&str>, change: FieldChange) -> Result<u64> {
+        let filter = condition.map(str::to_owned);
+        self.write(UpdateTree { tree: self.name.clone(), paths, filter, change })
     }
 
     /// Begins an upload of a file that one call should not carry, and returns its number. It ends with the process that holds

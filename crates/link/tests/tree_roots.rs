@@ -76,7 +76,8 @@ fn states_have_the_same_root_exactly_when_they_do_not_differ() {
             // Times do not count, and neither do the modes of folders.
             let (mode, modified_ns) = (0o600 + dice.u32(..2), dice.i64(..));
             let files = vec![PutFile { path: path.into(), mode, modified_ns, what }];
-            let gone: Vec<String> = (0..dice.usize(..3)).map(|_| paths[dice.usize(..paths.len())].to_string()).collect();
+            let gone: Vec<String> =
+                (0..dice.usize(..3)).map(|_| paths[dice.usize(..paths.len())].to_string()).collect();
             let gone = gone.into_iter().filter(|gone| gone != path).take(1).collect();
             shed.tree(name).put(PutFiles { files, gone, ..PutFiles::default() }).unwrap();
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -134,6 +134,8 @@ class TreeEntry:
     sequence: int
     #: When that was, in milliseconds since 1970.
     recorded_ms: int
+    #: Tags, and what else callers said of it, as JSON has them: a datetime is text.
+    fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def modified(self) -> datetime:

@@ -411,6 +411,8 @@ def trees(db: nuthatch.Database) -> None:
     assert_type(tree.drop_snapshot("v1"), bool)
     assert_type(tree.diff("v1", below="a")[0].before, nuthatch.TreeEntry | None)
     assert_type(tree.erase("a"), nuthatch.TreeErased)
+    assert_type(tree.update("a", where="n = 1", set={"n": 2}, add={"tags": "x"}), int)
+    assert_type(tree.facets("tags", where="n = 1", as_of="v1"), dict[str, nuthatch.Facet])
     assert_type(tree.root(as_of="v1", below="a"), nuthatch.TreeRoot)
     assert_type(tree.verify(as_of="v1").damaged, tuple[nuthatch.DamagedFile, ...])
     assert_type(tree.info().retention, nuthatch.TreeRetention)

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use nuthatch_link::{ContentId, Retention};
+use nuthatch_dialect::operations::{Facet, facets_in_lines};
+use nuthatch_link::{ContentId, CountTree, Retention};
 use serde_json::json;
 
 use crate::args::Globals;
@@ -53,6 +54,23 @@ enum Action {
         /// Read every content, and compare it with its hash
         #[arg(long)]
         hash: bool,
+    },
+    /// Count the values of fields of the files, such as `tags`
+    Facets {
+        /// The tree, or TREE@AS_OF as it was
+        #[arg(value_parser = parse_tree)]
+        tree: TreeSpec,
+        #[arg(required = true, value_name = "FIELD")]
+        fields: Vec<String>,
+        /// Only what stands at this path or below it
+        #[arg(long, value_name = "PATH", default_value = "")]
+        below: String,
+        /// Only files that pass this condition
+        #[arg(short, long = "where", value_name = "CONDITION")]
+        filter: Option<String>,
+        /// Values of each field, the most frequent ones
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        limit: usize,
     },
     /// Print the root: one hash over paths, modes, targets and contents, which trees have in common that do not differ
     Root {
@@ -137,6 +155,19 @@ impl Tree {
                     }
                 }
                 if check.findings.is_empty() { Outcome::Done } else { Outcome::Damaged }
+            }
+            Action::Facets { tree, fields, below, filter, limit } => {
+                let files = database.existing_tree(&tree.name)?;
+                let (at, below) = (files.at(tree.as_of.as_deref()), inside(below).to_owned());
+                let (fields, filter) = (fields.clone(), filter.clone());
+                let counted = files.facets(CountTree { at, below, fields, filter, limit: *limit })?;
+                let facets: Vec<Facet> = counted.into_iter().map(Into::into).collect();
+                let found = facets_in_lines(&json!(facets));
+                match self.json {
+                    true => output::json(out, &facets)?,
+                    false => writeln!(out, "{}", plain(&found))?,
+                }
+                Outcome::Done
             }
             Action::Root { tree, below } => {
                 let root = database.existing_tree(&tree.name)?.root(tree.as_of.as_deref(), inside(below))?;

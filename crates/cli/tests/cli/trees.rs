@@ -320,3 +320,41 @@ fn a_flipped_byte_of_a_file_is_named_by_its_path() {
     assert!(found.out.contains("hurt.bin: ") && found.out.contains("1 damaged"), "{}", found.out);
     assert!(!found.out.contains("sound.txt"), "{}", found.out);
 }
+
+#[test]
+fn files_of_a_tree_have_tags_and_fields_that_conditions_find() {
+    let place = with_a_tree();
+    place.run(&["add", "notes", "--tree", "t", "--no-passages", "--tag", "mine", "--meta", "year=2026"]).succeeds();
+    let listed = |extra: &[&str]| -> Vec<String> {
+        let found = place.run(&[&["ls", "--tree", "t", "--json"], extra].concat()).json();
+        found.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(listed(&["--where", "tags contains 'mine' and year = 2026"]), ["new.txt", "todo.md"]);
+    let changed = place.run(&["tag", "todo.md", "--tree", "t", "--add", "urgent", "--unset", "year"]).succeeds();
+    assert_eq!(changed.out, "Changed 1 file.\n");
+    assert_eq!(
+        place.json(&["tag", "--tree", "t", "--where", "name like '%.txt'", "--remove", "mine", "--json"])["updated"],
+        1
+    );
+    assert_eq!(listed(&["--where", "tags contains 'mine'"]), ["todo.md"]);
+    assert!(place.run(&["ls", "--tree", "t"]).succeeds().out.contains(r#"{"tags":["mine","urgent"]}"#));
+    let facets = place.json(&["tree", "facets", "t", "tags", "year", "--json"]);
+    assert_eq!(
+        (&facets[0]["field"], &facets[0]["distinct"], &facets[1]["missing"]),
+        (&json!("tags"), &json!(2), &json!(1))
+    );
+    assert!(place.run(&["tree", "facets", "t", "tags"]).succeeds().out.contains("urgent"));
+    assert_eq!(
+        place.run(&["grep", "this|read|sleep", "--tree", "t", "--where", "tags contains 'urgent'"]).succeeds().out,
+        "todo.md:- sleep\n"
+    );
+    assert!(place.run(&["tag", "nowhere", "--tree", "t", "--add", "x"]).ends(3).err.contains("nothing was changed"));
+    assert!(
+        place.run(&["tag", "todo.md", "--tree", "t", "--meta", "lang=x"]).ends(2).err.contains("choose another name")
+    );
+    assert!(place.run(&["ls", "--tree", "t", "--where", "tugs = 1"]).ends(2).err.contains("tags"));
+    // A changed file keeps them.
+    place.write("notes/todo.md", "- write\n- rest\n");
+    place.run(&["add", "notes", "--tree", "t", "--no-passages"]).succeeds();
+    assert_eq!(listed(&["--where", "tags contains 'urgent'"]), ["todo.md"]);
+}

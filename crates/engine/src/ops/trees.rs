@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::call::{Outcome, Waits};
 use crate::codec::Bytes;
+use crate::collection::FieldValues;
 use crate::database::Database;
 use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
-    self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, MakePassages,
-    PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck,
-    TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, Trees, VerifyPage, VerifyTree,
+    self, AskCode, CodeAnswer, CodeFiles, CountTree, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose,
+    MakePassages, PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange,
+    TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, Trees, UpdateTree,
+    VerifyPage, VerifyTree,
 };
 
 /// The names of all trees.
@@ -292,6 +294,30 @@ impl Op for PutFiles {
 
     fn again(self, _: &Database, outcome: Outcome) -> Result<PutReport> {
         Ok(PutReport::again(outcome))
+    }
+}
+
+impl Op for UpdateTree {
+    type On = on::Trees;
+    /// How many files changed.
+    type Answer = u64;
+    const NAME: &'static str = "trees.update";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let keyspace = view.keyspace()?;
+        Ok(keyspace.call.before().replaced + Trees::of(keyspace)?.update(&self)?)
+    }
+}
+
+impl Op for CountTree {
+    type On = on::Trees;
+    type Answer = Vec<FieldValues>;
+    const NAME: &'static str = "trees.facets";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::count(rows, &self))
     }
 }
 

@@ -14,6 +14,7 @@ mod code;
 mod content;
 mod diff;
 mod draft;
+mod fields;
 mod grams;
 mod grep;
 mod history;
@@ -40,6 +41,8 @@ pub use code::{
 pub(crate) use code::{Loose, Step, find_loose, step};
 pub(crate) use diff::diff;
 pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
+pub(crate) use fields::count;
+pub use fields::{CountTree, UpdateTree};
 pub use grams::TreeIndex;
 pub(crate) use grams::{Pace, indexed, work as index_grams};
 pub(crate) use grep::grep;
@@ -54,8 +57,8 @@ pub use read::{EntryKind, FilePart, ListFiles, READ_BYTES_MAX, TreeAt, TreeEntry
 pub(crate) use read::{entry, info, list, names, part, snapshots, versions};
 pub use recount::TreeCheck;
 pub(crate) use recount::{looks_like_trees, mend_trees};
-pub use root::{ROOT_HEADER, TreeRoot};
 pub(crate) use root::roots;
+pub use root::{ROOT_HEADER, TreeRoot};
 pub use upload::UPLOAD_BYTES_MAX;
 pub use value::{ContentId, Retention, Totals};
 pub(crate) use verify::verify;

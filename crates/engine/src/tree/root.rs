@@ -109,7 +109,9 @@ impl Folder {
         self.hasher.update(&[kind]);
         self.hasher.update(&length(name));
         self.hasher.update(name.as_bytes());
-        value.iter().for_each(|part| drop(self.hasher.update(part)));
+        for part in value {
+            self.hasher.update(part);
+        }
     }
 
     fn hash(&self) -> ContentId {
@@ -180,7 +182,16 @@ mod tests {
     fn root_of(entries: &[(&str, Held, u32)]) -> TreeRoot {
         let mut hashing = Hashing::new();
         for (path, what, mode) in entries {
-            hashing.add(path, &Version { what: what.clone(), mode: *mode, modified_ns: 0, recorded_ms: 0 });
+            hashing.add(
+                path,
+                &Version {
+                    what: what.clone(),
+                    mode: *mode,
+                    modified_ns: 0,
+                    recorded_ms: 0,
+                    fields: Default::default(),
+                },
+            );
         }
         hashing.finish()
     }
@@ -192,7 +203,8 @@ mod tests {
     #[test]
     fn a_root_is_over_these_bytes() {
         assert_eq!(root_of(&[]).root, ContentId::of(b"nuthatch tree 1\n"));
-        let inner = ContentId::of(&[&b"nuthatch tree 1\nf\0\0\0\x01x\0\0\x01\xa4"[..], &ContentId::of(b"1").0].concat());
+        let inner =
+            ContentId::of(&[&b"nuthatch tree 1\nf\0\0\0\x01x\0\0\x01\xa4"[..], &ContentId::of(b"1").0].concat());
         let outer = [
             &b"nuthatch tree 1\nd\0\0\0\x01al\0\0\0\x03a-b\0\0\x01\xff\0\0\0\x01xt\0\0\0\x01a"[..],
             &inner.0,

@@ -69,7 +69,7 @@ pub(crate) fn verify(rows: &dyn Rows, ask: &VerifyTree) -> Result<VerifyPage> {
     };
     let mut page = VerifyPage { root: None, as_of, files: 0, bytes: 0, damaged: Vec::new(), cursor: None };
     let (mut known, mut paths): (HashMap<ContentId, Option<String>>, u64) = (HashMap::new(), 0);
-    let listed = (|| {
+    let listed = (|| -> Result<()> {
         if ask.after.is_none() {
             page.root = roots_at(rows, tree, &ask.below, &[moment])?.pop();
         }
@@ -161,5 +161,6 @@ fn compare_pieces(rows: &dyn Rows, id: &ContentId, parts: u32, bytes: u64) -> Re
 
 fn wrong_bytes(id: &ContentId, bytes: &[u8], from: u64) -> Option<String> {
     let to = from + bytes.len() as u64;
-    (ContentId::of(bytes) != *id).then(|| format!("its bytes from {from} to {to} have another hash than those that were put"))
+    (ContentId::of(bytes) != *id)
+        .then(|| format!("its bytes from {from} to {to} have another hash than those that were put"))
 }

@@ -2,9 +2,10 @@
 
 use nuthatch_link::{
     ChangeKind, EntryKind, PutReport, Retention as EngineRetention, Totals as EngineTotals, TreeChange, TreeEntry,
-    TreeInfo, TreeRoot, TreeSnapshot, VerifyPage,
+    TreeInfo, TreeRoot, TreeSnapshot, VerifyPage, payload_to_json,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// A tree, and what it holds.
@@ -87,6 +88,8 @@ pub struct Entry {
     sequence: u64,
     /// When that was, in milliseconds since 1970.
     recorded_ms: u64,
+    /// Tags, and whatever else callers said of it.
+    fields: Map<String, Value>,
 }
 
 /// What a write did.
@@ -211,7 +214,7 @@ impl From<TreeInfo> for Info {
 
 impl From<TreeEntry> for Entry {
     fn from(entry: TreeEntry) -> Self {
-        let TreeEntry { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms } = entry;
+        let TreeEntry { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms, fields } = entry;
         let kind = match kind {
             EntryKind::File => Kind::File,
             EntryKind::Folder => Kind::Folder,
@@ -219,7 +222,8 @@ impl From<TreeEntry> for Entry {
             EntryKind::Gone => Kind::Gone,
         };
         let content = content.map(|content| content.to_string());
-        Self { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms }
+        let fields = payload_to_json(&fields);
+        Self { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms, fields }
     }
 }
 

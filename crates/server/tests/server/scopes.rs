@@ -120,6 +120,8 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "/v1/trees/{tree}/code/{question}", "trees.code"),
     ("POST", "/v1/trees/{tree}/diff", "trees.diff"),
     ("GET", "/v1/trees/{tree}/entries", "trees.list"),
+    ("POST", "/v1/trees/{tree}/facets", "trees.facets"),
+    ("PATCH", "/v1/trees/{tree}/fields", "trees.update"),
     ("GET", "/v1/trees/{tree}/files/{path}", "trees.read"),
     ("PUT", "/v1/trees/{tree}/files/{path}", "trees.put"),
     ("DELETE", "/v1/trees/{tree}/files/{path}", "trees.remove"),
