@@ -715,3 +715,26 @@ def test_a_folder_is_added_with_tags(tree, notes):
     (notes / "todo.md").write_text("other")
     assert tree.add(notes, tags="new").changed == 3
     assert tree.facets("tags")["tags"].values == [("mine", 3), ("new", 3)]
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+def test_an_export_carries_trees_with_their_history(tmp_path, format_):
+    if format_ == "parquet":
+        pytest.importorskip("pyarrow")
+    with nuthatch.connect(tmp_path / "data") as db, nuthatch.connect(tmp_path / "again") as again:
+        tree = db.tree("notes")
+        tree.put_many({"a.txt": "one", "sub/b.bin": noise(100_000)})
+        tree.snapshot("v1")
+        tree.put("a.txt", "two")
+        tree.update("a.txt", set={"at": datetime(2025, 6, 1, tzinfo=timezone.utc)}, add={"tags": "x"})
+        report = db.export_to(tmp_path / "out", format=format_)
+        assert (report.trees, report.versions) == (1, 4)
+        assert again.import_from(tmp_path / "out").trees == ["notes"]
+        copy = again.tree("notes")
+        assert copy.versions("a.txt") == tree.versions("a.txt")
+        assert copy.get("sub/b.bin", as_of="v1") == noise(100_000)
+        assert [copy.root(as_of=at) for at in ("v1", None)] == [tree.root(as_of=at) for at in ("v1", None)]
+        assert [entry.path for entry in copy.list(where="at < '2025-06-02'")] == ["a.txt"]
+        assert copy.verify().ok
+        with pytest.raises(nuthatch.InvalidError, match="already exists"):
+            again.import_from(tmp_path / "out")

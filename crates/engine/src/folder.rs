@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nuthatch_segment::{read_sealed, write_sealed};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -174,6 +175,12 @@ impl Folder {
 
     /// Makes the folder one of this format, if it is of an earlier one. Durable when it returns; the caller holds the folder's lock.
     pub fn raise_format(&self, format: u32) -> Result<()> {
+        /// Two at once would take the same name beside the file.
+        static RAISING: Mutex<()> = Mutex::new(());
+        if self.read_identity()?.format >= format {
+            return Ok(());
+        }
+        let _raising = RAISING.lock();
         let identity = self.read_identity()?;
         match identity.format < format {
             true => self.seal_identity(Identity { format, ..identity }),

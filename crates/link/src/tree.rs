@@ -527,7 +527,7 @@ impl Tree {
         self.write(trees::Check { hash })
     }
 
-    fn write<O: Op<On = on::Trees>>(&self, op: O) -> Result<O::Answer> {
+    pub(crate) fn write<O: Op<On = on::Trees>>(&self, op: O) -> Result<O::Answer> {
         self.inner.ask(op, self.durability)
     }
 }

@@ -46,7 +46,7 @@ fn format_of(folder: &Path) -> u64 {
     let stored = std::fs::read(folder.join("NUTHATCH")).unwrap();
     let text = String::from_utf8_lossy(&stored);
     let from = text.find("\"format\":").unwrap() + 9;
-    text[from..].chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+    text[from..].trim_start().chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
 #[test]

@@ -9,10 +9,10 @@ use crate::collection::FieldValues;
 use crate::database::Database;
 use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
-    self, AskCode, CodeAnswer, CodeFiles, CountTree, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose,
-    MakePassages, PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange,
-    TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, Trees, UpdateTree,
-    VerifyPage, VerifyTree,
+    self, AskCode, BeginImport, CodeAnswer, CodeFiles, CountTree, DiffTrees, EndImport, FilePart, GrepPage, GrepTree,
+    ImportVersions, ListFiles, Loose, MakePassages, PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step,
+    TreeAnswer, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot,
+    TreeSnapshot, Trees, UpdateTree, VerifyPage, VerifyTree,
 };
 
 /// The names of all trees.
@@ -318,6 +318,71 @@ impl Op for CountTree {
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.at_once(|rows| tree::count(rows, &self))
+    }
+}
+
+impl Op for BeginImport {
+    type On = on::Trees;
+    /// What is added to the sequences of the export.
+    type Answer = u64;
+    const NAME: &'static str = "trees.begin_import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Trees::of(view.keyspace()?)?.begin_import(&self)
+    }
+
+    fn again(self, _: &Database, outcome: Outcome) -> Result<u64> {
+        Ok(outcome.value as u64)
+    }
+}
+
+impl Op for ImportVersions {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.import(self)
+    }
+
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Op for EndImport {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.end_import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.end_import(&self)
+    }
+
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Removes what an import of a tree has written that has not ended.
+#[derive(Serialize, Deserialize)]
+pub struct EndImportOf(pub String);
+
+impl Op for EndImportOf {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.give_up_import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.end_import_of(&self.0)
     }
 }
 

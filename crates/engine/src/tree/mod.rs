@@ -14,10 +14,12 @@ mod code;
 mod content;
 mod diff;
 mod draft;
+mod export;
 mod fields;
 mod grams;
 mod grep;
 mod history;
+mod import;
 mod key;
 mod passages;
 mod path;
@@ -41,12 +43,14 @@ pub use code::{
 pub(crate) use code::{Loose, Step, find_loose, step};
 pub(crate) use diff::diff;
 pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
+pub(crate) use export::{ExportedContent, each_content, each_version};
 pub(crate) use fields::count;
 pub use fields::{CountTree, UpdateTree};
 pub use grams::TreeIndex;
 pub(crate) use grams::{Pace, indexed, work as index_grams};
 pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepIndex, GrepPage, GrepRead, GrepTree};
+pub use import::{BeginImport, EndImport, ImportVersions};
 pub use nuthatch_code::{Class as CodeClass, Kind as CodeKind, Language as CodeLanguage, Use as CodeUse};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
 pub(crate) use passages::TreePassages;
@@ -90,6 +94,7 @@ impl Trees {
     pub fn of(keyspace: &Keyspace) -> Result<Self> {
         let attached = keyspace.space.attached(|space| {
             upload::remove_left(space, key::uploads())?;
+            import::remove_imports(space)?;
             grams::remove_outdated(space)?;
             Ok(Attached::default())
         })?;

@@ -246,7 +246,17 @@ pub(crate) struct Writing<'d, 's> {
 }
 
 impl<'d, 's> Writing<'d, 's> {
+    /// # Errors
+    /// `Conflict` for a tree that is being imported.
     pub fn new(draft: &'d mut Draft<'s>, name: &'d str) -> Result<Self> {
+        if draft.get::<u64>(&key::import(name))?.is_some() {
+            let why = format!("tree {name:?} is being imported; write to it afterwards, or choose another name");
+            return Err(Error::new(ErrorKind::Conflict, why));
+        }
+        Self::begin(draft, name)
+    }
+
+    pub fn begin(draft: &'d mut Draft<'s>, name: &'d str) -> Result<Self> {
         let now_ms = draft.space.now_ms();
         let before: Option<Tree> = draft.get(&key::tree(name))?;
         let tree = before.clone().unwrap_or_else(|| Tree {
@@ -394,13 +404,13 @@ impl Draft<'_> {
     }
 
     /// Ends an upload that nothing needs.
-    fn drop_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+    pub(super) fn drop_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
         self.take_upload(arrived)?;
         arrived.pieces.iter().try_for_each(|piece| self.release_chunk(piece))
     }
 
     /// Turns an upload into a reference to its content. When the content is there, the upload's chunks go.
-    fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+    pub(super) fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
         self.take_upload(arrived)?;
         let row = key::content(&arrived.id);
         match self.get::<Content>(&row)? {
