@@ -261,6 +261,7 @@ fn remove_import(space: &Space, tree: &str) -> Result<()> {
             }
             if page.cursor.is_none() {
                 draft.delete(key::import(tree));
+                draft.delete(key::tree(tree)); // a repair may have made one for its versions
             }
             Ok(((), Outcome::default()))
         })?;
