@@ -47,8 +47,11 @@ fn fill(db: &Database, large_bytes: usize) {
     db.collection("notes", support::no_embedder()).unwrap().upsert(vec![Record::new("a").text("bird")]).unwrap();
 }
 
+/// What a tree says: itself, its snapshots, its versions, its roots, and the bytes of its files.
+type Told = (TreeInfo, Vec<TreeSnapshot>, Vec<TreeEntry>, Vec<TreeRoot>, Vec<Vec<u8>>);
+
 /// All that trees say, with sequences from `base` on.
-fn told(db: &Database, base: u64) -> Vec<(TreeInfo, Vec<TreeSnapshot>, Vec<TreeEntry>, Vec<TreeRoot>, Vec<Vec<u8>>)> {
+fn told(db: &Database, base: u64) -> Vec<Told> {
     let names = ["one", "other"];
     names
         .iter()
