@@ -535,3 +535,206 @@ def test_source_code_can_be_asked_while_other_things_wait():
     answers, sync = asyncio.run(ask())
     assert answers[: len(sync)] == sync
     assert answers[-1].definitions
+
+
+_BLAKE3_IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
+_BLAKE3_ORDER = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
+
+
+def _compress(chain, words, counter, length, flags):
+    mask = 0xFFFFFFFF
+    v = [*chain, *_BLAKE3_IV[:4], counter & mask, counter >> 32, length, flags]
+    m = list(words)
+
+    def mix(a, b, c, d, x, y):
+        for add, first, second in ((x, 16, 12), (y, 8, 7)):
+            v[a] = (v[a] + v[b] + add) & mask
+            turned = v[d] ^ v[a]
+            v[d] = (turned >> first | turned << (32 - first)) & mask
+            v[c] = (v[c] + v[d]) & mask
+            turned = v[b] ^ v[c]
+            v[b] = (turned >> second | turned << (32 - second)) & mask
+
+    for _ in range(7):
+        for at in range(4):
+            mix(at, at + 4, at + 8, at + 12, m[2 * at], m[2 * at + 1])
+        for at in range(4):
+            mix(at, (at + 1) % 4 + 4, (at + 2) % 4 + 8, (at + 3) % 4 + 12, m[8 + 2 * at], m[9 + 2 * at])
+        m = [m[at] for at in _BLAKE3_ORDER]
+    return [v[at] ^ v[at + 8] for at in range(8)]
+
+
+def blake3(data):
+    """BLAKE3 as its paper has it: an implementation that shares nothing with the engine's."""
+
+    def words(block):
+        padded = block.ljust(64, b"\0")
+        return [int.from_bytes(padded[at : at + 4], "little") for at in range(0, 64, 4)]
+
+    def node(at, size):
+        """The arguments of the last compression over data[at : at + size]."""
+        if size <= 1024:
+            chain, counter = _BLAKE3_IV, at // 1024
+            blocks = [data[start : min(start + 64, at + size)] for start in range(at, at + max(size, 1), 64)]
+            for index, block in enumerate(blocks):
+                flags = (1 if index == 0 else 0) | (2 if index == len(blocks) - 1 else 0)
+                if flags & 2:
+                    return chain, words(block), counter, len(block), flags
+                chain = _compress(chain, words(block), counter, len(block), flags)
+        left = 1024
+        while left * 2 < size:
+            left *= 2
+        below = _compress(*node(at, left)), _compress(*node(at + left, size - left))
+        return _BLAKE3_IV, [*below[0], *below[1]], 0, 64, 4
+
+    chain, block, counter, length, flags = node(0, len(data))
+    root = _compress(chain, block, 0 if flags & 4 else counter, length, flags | 8)
+    return b"".join(word.to_bytes(4, "little") for word in root)
+
+
+def root_of(entries):
+    """The root of entries, by what RFC 0061 says and nothing else."""
+    names = {}
+    for entry in entries:
+        above, below, rest = entry.path.partition("/")
+        names.setdefault((above, bool(below)), []).append(
+            type(entry)(**{**{name: getattr(entry, name) for name in entry.__slots__}, "path": rest})
+            if below
+            else entry
+        )
+    hashed = b"nuthatch tree 1\n"
+    for (name, is_below), found in sorted(names.items(), key=lambda item: (item[0][0] + "/" * item[0][1]).encode()):
+        spelt = len(name.encode()).to_bytes(4, "big") + name.encode()
+        if is_below:
+            hashed += b"t" + spelt + root_of(found)
+            continue
+        (entry,) = found
+        mode = entry.mode.to_bytes(4, "big")
+        if entry.kind == "file":
+            hashed += b"f" + spelt + mode + bytes.fromhex(entry.content)
+        elif entry.kind == "link":
+            hashed += b"l" + spelt + mode + len(entry.target.encode()).to_bytes(4, "big") + entry.target.encode()
+        else:
+            hashed += b"d" + spelt
+    return blake3(hashed)
+
+
+def test_a_root_is_what_a_stranger_works_out_from_the_entries(tree):
+    files = {"a-b": "1", "a/x": noise(3000), "a/y/ü": "2", "a0": "", "b/" + "c" * 200: "3", "z": "4"}
+    tree.put_many({**files, **{f"many/{at}": str(at) for at in range(40)}})
+    tree.put("run", "#!/bin/sh\n", mode=0o755)
+    for path, data in files.items():
+        assert tree.entry(path).content == blake3(data if isinstance(data, bytes) else data.encode()).hex()
+    tree.snapshot("v1")
+    tree.put_many({"a/x": "other", "a": "a file where a folder is, too"}, remove=["z", "a/y/ü"])
+    for as_of in (None, "v1", 1):
+        assert tree.root(as_of=as_of).root == root_of(tree.list(as_of=as_of)).hex(), as_of
+    assert tree.root(below="many").files == 40
+    assert tree.root(as_of="v1") != tree.root()
+    tree.put("a/x", files["a/x"])
+    tree.put_many({"z": "4", "a/y/ü": "2"}, remove=["a"])
+    assert tree.root() == tree.root(as_of="v1"), "the same files, at other times"
+
+
+def test_the_root_of_links_and_folders_is_what_a_stranger_works_out(tree, notes):
+    if refuses_folders(tree, notes):
+        return
+    (notes / "empty").mkdir()
+    tree.add(notes)
+    entries = list(tree)
+    assert {entry.kind for entry in entries} == {"file", "folder", "link"}
+    assert tree.root().root == root_of(entries).hex()
+
+
+def test_verifying_reads_every_file_of_a_moment(tree):
+    tree.put_many({f"f{at}": noise(at * 100) for at in range(20)})
+    tree.snapshot("v1")
+    tree.put("f0", "more")
+    found = tree.verify(as_of="v1")
+    assert (found.ok, found.files, found.bytes, found.damaged) == (True, 20, 19000, ())
+    assert found.root == tree.root(as_of="v1") != tree.verify().root == tree.root()
+    assert tree.verify(below="f1").files == 1
+    with pytest.raises(nuthatch.NotFoundError):
+        tree.verify(as_of="never")
+
+
+def test_a_tree_of_more_paths_than_a_page_is_verified_whole(tree):
+    tree.put_many({f"d{at % 7}/{at}": str(at % 3) for at in range(5_200)})
+    assert tree.verify().files == 5_200
+
+
+def test_fields_of_files_change_without_the_files_and_belong_to_a_moment(tree):
+    tree.put_many({"a.txt": "needle one\n", "sub/b.txt": "needle two\n", "sub/c.txt": "hay\n"})
+    before = tree.entry("a.txt")
+    assert before.fields == {}
+    tree.snapshot("plain")
+    assert tree.update("sub", add={"tags": ["x", "y"]}) == 2
+    assert tree.update(["a.txt"], set={"by": {"name": "Ann"}, "n": 1.5}, add={"tags": "x"}) == 1
+    assert tree.update(where="tags contains 'y'", remove={"tags": "x"}, unset="nothing") == 2
+    after = tree.entry("a.txt")
+    assert after.fields == {"by": {"name": "Ann"}, "n": 1.5, "tags": ["x"]}
+    assert (after.content, after.modified_ns, after.mode) == (before.content, before.modified_ns, before.mode)
+    assert tree.entry("a.txt", as_of="plain").fields == {}
+    assert [version.fields.get("n") for version in tree.versions("a.txt")] == [1.5, None]
+    assert paths(tree.list(where="tags contains 'y'")) == ["sub/b.txt", "sub/c.txt"]
+    assert paths(tree.list("sub", where="bytes < 5")) == ["sub/c.txt"]
+    assert [found.path for found in tree.grep("needle", where="by.name = 'Ann'")] == ["a.txt"]
+    tree.put("a.txt", "needle three\n")
+    assert tree.entry("a.txt").fields == after.fields, "a file that is put again keeps them"
+    facets = tree.facets(["tags", "n"])
+    assert (facets["tags"].values, facets["tags"].missing) == ([("y", 2), ("x", 1)], 0)
+    assert (facets["n"].values, facets["n"].missing) == ([(1.5, 1)], 2)
+    assert tree.facets("name", where="tags contains 'y'", below="sub", limit=1)["name"].distinct == 2
+    assert tree.root() != tree.root(as_of="plain")
+    tree.put("a.txt", "needle one\n")
+    assert tree.root() == tree.root(as_of="plain"), "fields are in no root"
+
+
+def test_fields_that_cannot_be_meant_are_refused(tree):
+    tree.put("a.txt", "x")
+    with pytest.raises(nuthatch.NotFoundError, match="nothing was changed"):
+        tree.update("never", set={"n": 1})
+    for own in ("path", "lang", "mode"):
+        with pytest.raises(nuthatch.InvalidError, match="choose another name"):
+            tree.update("a.txt", set={own: 1})
+    with pytest.raises(nuthatch.InvalidError, match="unknown field"):
+        list(tree.list(where="tugs = 1"))
+    with pytest.raises(nuthatch.InvalidError, match="neither paths nor where"):
+        tree.update(set={"n": 1})
+    assert tree.entry("a.txt").fields == {}
+
+
+def test_a_folder_is_added_with_tags(tree, notes):
+    if refuses_folders(tree, notes):
+        return
+    tree.add(notes, tags=["mine"], payload={"year": 2026})
+    given = {"tags": ["mine"], "year": 2026}
+    assert [(entry.path, entry.fields) for entry in tree if entry.kind != "folder"] == [
+        (path, given) for path in ("link", "sub/run.sh", "todo.md")
+    ]
+    (notes / "todo.md").write_text("other")
+    assert tree.add(notes, tags="new").changed == 3
+    assert tree.facets("tags")["tags"].values == [("mine", 3), ("new", 3)]
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+def test_an_export_carries_trees_with_their_history(tmp_path, format_):
+    if format_ == "parquet":
+        pytest.importorskip("pyarrow")
+    with nuthatch.connect(tmp_path / "data") as db, nuthatch.connect(tmp_path / "again") as again:
+        tree = db.tree("notes")
+        tree.put_many({"a.txt": "one", "sub/b.bin": noise(100_000)})
+        tree.snapshot("v1")
+        tree.put("a.txt", "two")
+        tree.update("a.txt", set={"at": datetime(2025, 6, 1, tzinfo=timezone.utc)}, add={"tags": "x"})
+        report = db.export_to(tmp_path / "out", format=format_)
+        assert (report.trees, report.versions) == (1, 4)
+        assert again.import_from(tmp_path / "out").trees == ["notes"]
+        copy = again.tree("notes")
+        assert copy.versions("a.txt") == tree.versions("a.txt")
+        assert copy.get("sub/b.bin", as_of="v1") == noise(100_000)
+        assert [copy.root(as_of=at) for at in ("v1", None)] == [tree.root(as_of=at) for at in ("v1", None)]
+        assert [entry.path for entry in copy.list(where="at < '2025-06-02'")] == ["a.txt"]
+        assert copy.verify().ok
+        with pytest.raises(nuthatch.InvalidError, match="already exists"):
+            again.import_from(tmp_path / "out")

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nuthatch_segment::{read_sealed, write_sealed};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -26,6 +27,8 @@ pub const FORMAT_OF_TENANTS: u32 = 2;
 pub const FORMAT_OF_GRAPHS: u32 = 3;
 /// The first format whose folders may have trees: an earlier program would take their rows for keys.
 pub const FORMAT_OF_TREES: u32 = 4;
+/// What a folder has from the first fields of a file in a tree on: an earlier program could not read their rows.
+pub const FORMAT_OF_TREE_FIELDS: u32 = 6;
 /// The first format whose folders may have caches: an earlier program would take their rows for keys.
 pub const FORMAT_OF_CACHES: u32 = 5;
 /// The first format whose folders may have facts: an earlier program would take their rows for keys.
@@ -172,6 +175,12 @@ impl Folder {
 
     /// Makes the folder one of this format, if it is of an earlier one. Durable when it returns; the caller holds the folder's lock.
     pub fn raise_format(&self, format: u32) -> Result<()> {
+        /// Two at once would take the same name beside the file.
+        static RAISING: Mutex<()> = Mutex::new(());
+        if self.read_identity()?.format >= format {
+            return Ok(());
+        }
+        let _raising = RAISING.lock();
         let identity = self.read_identity()?;
         match identity.format < format {
             true => self.seal_identity(Identity { format, ..identity }),

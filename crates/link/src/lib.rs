@@ -83,11 +83,12 @@ pub use keyspace::{Keys, Keyspace};
 pub use nuthatch_engine::call::Waits;
 pub use nuthatch_engine::tree::{
     AskCode, CODE_DEPTH_MAX, CODE_LIMIT_MAX, ChangeKind, CodeAnswer, CodeClass, CodeCounts, CodeDefinition, CodeFiles,
-    CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, DiffTrees,
-    EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead, GrepRequest, GrepTree,
-    PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, READ_BYTES_MAX, Retention,
-    Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot,
-    UPLOAD_BYTES_MAX, Unread, check_path, check_tree, differences, lies_at,
+    CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, CountTree,
+    DamagedFile, DiffTrees, EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead,
+    GrepRequest, GrepTree, ListFiles, PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport,
+    PutWhat, READ_BYTES_MAX, ROOT_HEADER, Retention, Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased,
+    TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, UPLOAD_BYTES_MAX, Unread, VerifyPage, check_path,
+    check_tree, differences, lies_at,
 };
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{
@@ -96,17 +97,17 @@ pub use nuthatch_engine::{
     Clock, CollectionInfo, CollectionOptions, Damage, DamagedObject, Deleted, DiskStats, Doctor, Durability,
     ERASURE_GRACE_MAX, EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, Edge, EdgeDirection, EdgeId, Element,
     EmbedderChoice, Entry, Erase, Error, ErrorKind, Explain, ExportOptions, ExportReport, FILE_ABSENT,
-    FORMAT_OLDEST_READABLE, FORMAT_VERSION, FieldChange, FieldKind, FileInfo, Finding, Fusion, GraphCounts,
-    GraphWrites, Hit, ID_BYTES_MAX, Include, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, Leg, Legs, ListNodes, LivingValue,
-    MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, MemoryStats, Metric, Migration, MigrationStep, Mode,
-    NamedVectors, Neighbor, NeighborPage, Neighbors, Node, NodeOrEdge, NodePage, NodesDeleted, Options,
+    FORMAT_OLDEST_READABLE, FORMAT_VERSION, FieldChange, FieldKind, FieldValues, FileInfo, Finding, Fusion,
+    GraphCounts, GraphWrites, Hit, ID_BYTES_MAX, Include, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, Leg, Legs, ListNodes,
+    LivingValue, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, MemoryStats, Metric, Migration, MigrationStep,
+    Mode, NamedVectors, Neighbor, NeighborPage, Neighbors, Node, NodeOrEdge, NodePage, NodesDeleted, Options,
     PROPERTIES_BYTES_MAX, Page, PassageOptions, Passing, PassingVector, Payload, Pending, PendingWrite, ProcessMemory,
     Progress, Receipt, Record, RecordChange, RemovedFile, RepairOutcome, Rerank, RestoreOptions, RestoreReport, Result,
-    Scan, Search, Skipped, SparseVector, Stats, StoreLayer, StoredRecord, Subject, TEXT_BYTES_MAX, TYPE_BYTES_MAX,
-    TenantInfo, TenantLimits, TenantUsage, TextQuery, TokenVectors, TransferProgress, Traversal, Traverse, Upserted,
-    VALUE_BYTES_MAX, Value, VectorFieldInfo, VectorFieldOptions, VectorValue, Visited, Visitor, WalkOptions, Wanted,
-    What, WriteBatch, WrittenFile, citation, datetimes_of, embed, format_datetime, parse_datetime, payload_from_json,
-    payload_to_json, payload_with_datetimes, text_snippet, walk,
+    Scalar, Scan, Search, Skipped, SparseVector, Stats, StoreLayer, StoredRecord, Subject, TEXT_BYTES_MAX,
+    TYPE_BYTES_MAX, TenantInfo, TenantLimits, TenantUsage, TextQuery, TokenVectors, TransferProgress, Traversal,
+    Traverse, Upserted, VALUE_BYTES_MAX, Value, VectorFieldInfo, VectorFieldOptions, VectorValue, Visited, Visitor,
+    WalkOptions, Wanted, What, WriteBatch, WrittenFile, citation, datetimes_of, embed, format_datetime, parse_datetime,
+    payload_from_json, payload_to_json, payload_with_datetimes, text_snippet, walk,
 };
 pub use nuthatch_engine::{
     AnswersPage, AskCache, CacheAnswer, CacheAudit, CacheCandidate, CacheChange, CacheCost, CacheCounts, CacheEntries,

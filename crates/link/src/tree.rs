@@ -6,16 +6,17 @@ use std::time::Instant;
 
 use nuthatch_engine::call::Choice;
 use nuthatch_engine::codec::Bytes;
-use nuthatch_engine::collection::{Answer, Search};
+use nuthatch_engine::collection::{Answer, FieldValues, Search};
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
-    AskCode, CodeAnswer, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree, ListFiles,
-    MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree, TREES,
-    TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot, check_path,
+    AskCode, CodeAnswer, CountTree, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree,
+    ListFiles, MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree,
+    TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot,
+    UpdateTree, VerifyPage, VerifyTree, check_path,
 };
-use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result, What};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, FieldChange, Result, What};
 
 use crate::route::Route;
 use crate::rows::{From, Inner};
@@ -89,7 +90,24 @@ impl Files {
     /// # Errors
     /// `NotFound` for a snapshot that is not there, `Invalid` for a limit of 0 or over 10,000.
     pub fn list(&self, as_of: Option<&str>, below: &str, after: Option<String>, limit: usize) -> Result<TreePage> {
-        self.ask(ListFiles { at: self.at(as_of), below: below.into(), after, limit })
+        self.page(ListFiles { at: self.at(as_of), below: below.into(), after, limit, filter: None })
+    }
+
+    /// The same with a condition on the files' fields.
+    ///
+    /// # Errors
+    /// `Invalid` for a condition that cannot be read, or on a field that no file has at that moment.
+    pub fn page(&self, ask: ListFiles) -> Result<TreePage> {
+        self.ask(ask)
+    }
+
+    /// Counts the values of fields among the files that pass a condition: those that were given, and `path`, `name`, `mode`,
+    /// `mtime`, `sequence`, `bytes`, `content`.
+    ///
+    /// # Errors
+    /// `Invalid` for a field that no file has at that moment, `Exhausted` for one with too many values.
+    pub fn facets(&self, ask: CountTree) -> Result<Vec<FieldValues>> {
+        self.ask(ask)
     }
 
     /// All entries at or below a path, one page after another.
@@ -100,14 +118,29 @@ impl Files {
         &self,
         as_of: Option<&str>,
         below: &str,
+        visit: impl FnMut(TreeEntry) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.each_entry_where(as_of, below, None, visit)
+    }
+
+    /// The same with a condition on the files' fields.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page), and those of `visit`.
+    pub fn each_entry_where<E: std::convert::From<Error>>(
+        &self,
+        as_of: Option<&str>,
+        below: &str,
+        condition: Option<&str>,
         mut visit: impl FnMut(TreeEntry) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let mut after = None;
+        let (at, filter) = (self.at(as_of), condition.map(str::to_owned));
+        let mut ask = ListFiles { at, below: below.into(), after: None, limit: 5_000, filter };
         loop {
-            let page = self.list(as_of, below, after, 5_000)?;
+            let page = self.page(ask.clone())?;
             page.entries.into_iter().try_for_each(&mut visit)?;
-            after = page.cursor;
-            if after.is_none() {
+            ask.after = page.cursor;
+            if ask.after.is_none() {
                 return Ok(());
             }
         }
@@ -162,6 +195,40 @@ impl Files {
     /// The named snapshots, the oldest first.
     pub fn snapshots(&self) -> Result<Vec<TreeSnapshot>> {
         self.ask(trees::Snapshots(self.name.clone()))
+    }
+
+    /// The root: one hash over all that [`diff`](Self::diff) compares, of what lies below a path or, with an empty one, of the
+    /// tree. Two states have the same root exactly when they do not differ, in whatever database they are.
+    pub fn root(&self, as_of: Option<&str>, below: &str) -> Result<TreeRoot> {
+        let roots = self.roots(&[as_of.map(str::to_owned)], below)?;
+        roots.into_iter().next().ok_or_else(|| Error::internal("an answer lacks the root that was asked for"))
+    }
+
+    /// The roots at several moments, in their order, which reads the tree's versions once for 64 of them.
+    pub fn roots(&self, moments: &[Option<String>], below: &str) -> Result<Vec<TreeRoot>> {
+        self.ask(trees::Roots { tree: self.name.clone(), below: below.into(), moments: moments.to_vec() })
+    }
+
+    /// One page of [`verify`](Self::verify), behind the path `after`.
+    pub fn verify_page(&self, as_of: Option<&str>, below: &str, after: Option<String>) -> Result<VerifyPage> {
+        self.ask(VerifyTree { at: self.at(as_of), below: below.into(), after })
+    }
+
+    /// Reads every file at or below a path, and compares its chunks and its bytes with their hashes. Answers as one page, with
+    /// everything that is damaged by path, and the root of what was read. `going` hears what was read so far.
+    ///
+    /// # Errors
+    /// `NotFound` for a tree or a snapshot that is not there. Damage is no error.
+    pub fn verify(&self, as_of: Option<&str>, below: &str, mut going: impl FnMut(&VerifyPage)) -> Result<VerifyPage> {
+        let mut all = self.verify_page(as_of, below, None)?;
+        while let Some(after) = all.cursor.take() {
+            going(&all);
+            let page = self.verify_page(Some(&all.as_of), below, Some(after))?;
+            (all.files, all.bytes) = (all.files + page.files, all.bytes + page.bytes);
+            all.damaged.extend(page.damaged);
+            all.cursor = page.cursor;
+        }
+        Ok(all)
     }
 
     /// One page of what ripgrep prints over the tree's files.
@@ -372,6 +439,17 @@ impl Tree {
         Ok(())
     }
 
+    /// Changes fields of files, and of all files below folders, in as many batches as that takes; their bytes stay where they are.
+    /// With a condition, only files that pass it; no path is every file. Says how many changed.
+    ///
+    /// # Errors
+    /// `NotFound` for a path at which nothing stands, `Invalid` for a field that the tree says itself (`path`, `lang`): then
+    /// nothing is changed.
+    pub fn update(&self, paths: Vec<String>, condition: Option<&str>, change: FieldChange) -> Result<u64> {
+        let filter = condition.map(str::to_owned);
+        self.write(UpdateTree { tree: self.name.clone(), paths, filter, change })
+    }
+
     /// Begins an upload of a file that one call should not carry, and returns its number. It ends with the process that holds
     /// the folder.
     pub fn begin_upload(&self) -> Result<u64> {
@@ -449,7 +527,7 @@ impl Tree {
         self.write(trees::Check { hash })
     }
 
-    fn write<O: Op<On = on::Trees>>(&self, op: O) -> Result<O::Answer> {
+    pub(crate) fn write<O: Op<On = on::Trees>>(&self, op: O) -> Result<O::Answer> {
         self.inner.ask(op, self.durability)
     }
 }

@@ -257,7 +257,16 @@ fn check_tree(db: &Database, note: &str) {
     assert_eq!((tree.index(true).unwrap().indexed, tree.index(true).unwrap().pending), (4, 0), "{note}");
     let request = GrepRequest { patterns: vec!["few bytes|others".into()], ..GrepRequest::default() };
     let (at, index) = (tree.at(Some("v1")), GrepIndex::Always);
-    let ask = GrepTree { at, below: String::new(), request, history: false, cursor: None, bytes_max: 1_000, index };
+    let ask = GrepTree {
+        at,
+        below: String::new(),
+        request,
+        history: false,
+        cursor: None,
+        bytes_max: 1_000,
+        index,
+        filter: None,
+    };
     let page = tree.grep_page(ask).unwrap();
     assert_eq!((page.output, page.read.scanned), (b"inline:a few bytes\n".to_vec(), None), "{note}");
     assert_eq!(tree.check(true).unwrap().findings, Vec::<String>::new(), "{note}");

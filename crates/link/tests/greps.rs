@@ -170,6 +170,7 @@ fn ask(tree: &Files, request: GrepRequest, index: GrepIndex) -> GrepTree {
         cursor: None,
         bytes_max: GREP_BYTES_MAX,
         index,
+        filter: None,
     }
 }
 

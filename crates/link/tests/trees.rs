@@ -54,6 +54,11 @@ fn whole(path: &str, version: u64) -> PutFile {
     file(path, PutWhat::File(content(path, version)))
 }
 
+/// A field of a file that says which version it is.
+fn saying(version: u64) -> FieldChange {
+    FieldChange { set: [("version".to_owned(), Value::Int(version as i64))].into(), ..FieldChange::default() }
+}
+
 /// The victim: writes to a tree until it is killed. Before each call it says it with a `?` in front, and again when it is
 /// acknowledged: `P path:version … -path …`, `S name`, `R name`, `E path`, `K versions`.
 #[test]
@@ -98,7 +103,7 @@ fn child_writes_trees_until_it_is_killed() {
                     tree.upload(upload, 0, first.to_vec(), false).unwrap();
                     tree.upload(upload, first.len() as u64, rest.to_vec(), true).unwrap();
                     let files = vec![file(&path, PutWhat::Uploaded(upload))];
-                    tree.put(PutFiles { files, ..PutFiles::default() }).unwrap();
+                    tree.put(PutFiles { files, change: saying(version), ..PutFiles::default() }).unwrap();
                 });
             }
             // It is derived, and in step with whatever is killed.
@@ -113,6 +118,7 @@ fn child_writes_trees_until_it_is_killed() {
                 let put = PutFiles {
                     files: paths.iter().map(|path| whole(path, version)).collect(),
                     gone: gone.clone(),
+                    change: saying(version),
                     ..PutFiles::default()
                 };
                 act(format!("P{line}"), &|| {
@@ -165,6 +171,8 @@ impl Model {
                     (1..=digits).rev().map(|count| std::str::from_utf8(&middle[..count]).unwrap().parse().unwrap());
                 let version = version.into_iter().find(|version| content(&entry.path, *version) == found);
                 let version = version.unwrap_or_else(|| panic!("{entry:?} is half of something"));
+                let said = entry.fields.get("version");
+                assert!(said.is_none_or(|said| *said == Value::Int(version as i64)), "{entry:?} has foreign fields");
                 state.insert(entry.path, version);
                 Ok::<(), Error>(())
             })
@@ -268,6 +276,7 @@ fn a_second_process_reads_and_writes_the_same_tree() {
         cursor: None,
         bytes_max: 1,
         index: GrepIndex::Auto,
+        filter: None,
     };
     let report = other
         .grep(ask, |page| {

@@ -206,6 +206,8 @@ pub fn export<'py>(
     dict.set_item("keys", report.keys)?;
     dict.set_item("nodes", report.nodes)?;
     dict.set_item("edges", report.edges)?;
+    dict.set_item("trees", report.trees)?;
+    dict.set_item("versions", report.versions)?;
     dict.set_item("bytes", report.bytes)?;
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     Ok(dict)
@@ -232,6 +234,7 @@ pub fn import<'py>(
     dict.set_item("keys", report.keys)?;
     dict.set_item("nodes", report.nodes)?;
     dict.set_item("edges", report.edges)?;
+    dict.set_item("trees", &report.trees)?;
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     Ok(dict)
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use nuthatch_dialect::operations::Facet;
 use nuthatch_link as core;
 use nuthatch_link::{
-    AskCode, CodeQuestion, DiffTrees, EntryKind, Error, Files, GrepIndex, GrepRequest, GrepTree, PutFile, PutFiles,
-    PutWhat, Retention, TreeAt, TreeEntry,
+    AskCode, CodeQuestion, CountTree, DiffTrees, EntryKind, Error, FieldChange, Files, GrepIndex, GrepRequest,
+    GrepTree, ListFiles, PutFile, PutFiles, PutWhat, Retention, TreeAt, TreeEntry,
 };
 use nuthatch_worktree as worktree;
 use nuthatch_worktree::{AddOptions, RestoreOptions, Walk};
@@ -16,6 +17,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use serde::{Deserialize, Serialize};
 
 use crate::adding::CancelFlag;
+use crate::changes::ChangeParts;
 use crate::error::{engine, invalid};
 use crate::forked::Forked;
 use crate::handle::Handle;
@@ -52,12 +54,13 @@ pub struct DiffArguments {
 /// What the package hands over of `add`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct AddArguments {
+pub struct AddArguments<'py> {
     path: PathBuf,
     below: String,
     hidden: bool,
     ignore: bool,
     keep_missing: bool,
+    fields: Option<ChangeParts<'py>>,
 }
 
 /// What the package hands over of `restore`.
@@ -80,6 +83,8 @@ struct GrepArguments {
     as_of: Option<String>,
     history: bool,
     index: GrepIndex,
+    #[serde(rename = "where")]
+    filter: Option<String>,
     cursor: Option<String>,
 }
 
@@ -132,12 +137,13 @@ impl Tree {
         &self.name
     }
 
-    fn add_folder<'py>(&self, py: Python<'py>, arguments: AddArguments) -> PyResult<Bound<'py, PyAny>> {
-        let AddArguments { path, below, hidden, ignore, keep_missing } = arguments;
+    fn add_folder<'py>(&self, py: Python<'py>, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let AddArguments { path, below, hidden, ignore, keep_missing, fields } = arguments;
+        let fields = fields.map_or(Ok(FieldChange::default()), |parts| parts.change())?;
         let leave_out = vec![self.handle.get(py)?.folder().to_path_buf()];
         let walk = Walk { hidden, respect_ignore: ignore, leave_out };
         let add = |tree: &core::Tree| {
-            worktree::add(tree, &path, AddOptions { below, walk, keep_missing, ..AddOptions::default() })
+            worktree::add(tree, &path, AddOptions { below, walk, keep_missing, fields, ..AddOptions::default() })
         };
         to_python(py, &self.write(py, add)?)
     }
@@ -160,8 +166,11 @@ impl Tree {
         below: &str,
         after: Option<String>,
         limit: usize,
+        filter: Option<String>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<String>)> {
-        let page = self.ask(py, |files| files.list(as_of, below, after, limit))?;
+        let page = self.ask(py, |files| {
+            files.page(ListFiles { at: files.at(as_of), below: below.into(), after, limit, filter })
+        })?;
         Ok((to_python(py, &page.entries)?, page.cursor))
     }
 
@@ -196,6 +205,7 @@ impl Tree {
                 modified_ns: 0,
                 sequence,
                 recorded_ms: 0,
+                fields: Default::default(),
             };
             files.read_version(as_of, &entry, offset, limit)
         })?;
@@ -213,6 +223,48 @@ impl Tree {
         to_python(py, &self.ask(py, Files::snapshots)?)
     }
 
+    /// The values of fields, as the dialect has them.
+    fn facets<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        below: String,
+        fields: Vec<String>,
+        filter: Option<String>,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let counted =
+            self.ask(py, |files| files.facets(CountTree { at: files.at(as_of), below, fields, filter, limit }))?;
+        to_python(py, &counted.into_iter().map(Facet::from).collect::<Vec<_>>())
+    }
+
+    fn update(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        filter: Option<&str>,
+        change: ChangeParts<'_>,
+    ) -> PyResult<u64> {
+        let change = change.change()?;
+        self.write(py, |tree| tree.update(paths, filter, change))
+    }
+
+    /// The root of what lies below a path.
+    fn root<'py>(&self, py: Python<'py>, as_of: Option<&str>, below: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.root(as_of, below))?)
+    }
+
+    /// A page of what comparing files with their hashes has found.
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        as_of: Option<&str>,
+        below: &str,
+        after: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.ask(py, |files| files.verify_page(as_of, below, after))?)
+    }
+
     /// A page of ripgrep's print.
     fn grep<'py>(&self, py: Python<'py>, question: &str) -> PyResult<GrepParts<'py>> {
         let (page, cursor) = self.ask(py, |files| {
@@ -224,6 +276,7 @@ impl Tree {
                 request: asked.request,
                 history: asked.history,
                 index: asked.index,
+                filter: asked.filter,
                 cursor: asked.cursor.map(|cursor| serde_json::from_str(&cursor)).transpose().map_err(wrong)?,
                 bytes_max: PAGE_BYTES,
             })?;

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-use nuthatch_link::{EntryKind, Error, PutFile, PutFiles, PutReport, PutWhat, Result, Tree, TreeEntry, What, lies_at};
+use nuthatch_link::{
+    EntryKind, Error, FieldChange, PutFile, PutFiles, PutReport, PutWhat, Result, Tree, TreeEntry, What, lies_at,
+};
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -34,6 +36,8 @@ pub struct AddOptions<'a> {
     pub walk: Walk,
     /// Keep what the tree has there and the folder has not. By default it is removed, and its versions stay.
     pub keep_missing: bool,
+    /// What becomes of the fields of all that is stored, also of what is unchanged.
+    pub fields: FieldChange,
     /// Told now and then, with what was done so far.
     pub on_progress: Option<&'a mut dyn FnMut(&Added)>,
     /// Stops after the batches that are under way.
@@ -45,7 +49,7 @@ pub struct AddOptions<'a> {
 pub struct Added {
     /// Files, folders and links that the tree did not have.
     pub added: u64,
-    /// Those that it had otherwise.
+    /// Those that it had otherwise, or with other fields.
     pub changed: u64,
     /// Those that it had in the same way.
     pub unchanged: u64,
@@ -80,7 +84,7 @@ impl Added {
 /// # Errors
 /// `NotFound` for a path that does not exist, and those of [`Tree::put`]; what was stored until then stays.
 pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
-    let AddOptions { below, walk: which, keep_missing, mut on_progress, cancel } = options;
+    let AddOptions { below, walk: which, keep_missing, fields, mut on_progress, cancel } = options;
     let path = path.canonicalize().map_err(|error| Error::io(path, &error))?;
     let is_folder = path.is_dir();
     let (root, found, skipped) = match (is_folder, path.parent()) {
@@ -103,7 +107,7 @@ pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
     };
     let mut added = Added { skipped, ..Added::default() };
     std::thread::scope(|scope| -> Result<()> {
-        let mut sending = Sending::begin(scope, tree);
+        let mut sending = Sending::begin(scope, tree, fields);
         for on_disk in found {
             if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
                 added.cancelled = true;
@@ -111,7 +115,10 @@ pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
             }
             let name = inside(&on_disk.path);
             if known.remove(&name).is_some_and(|known| is_same(&known, &on_disk)) {
-                added.unchanged += 1;
+                match sending.fields.is_empty() || on_disk.kind == EntryKind::Folder {
+                    true => added.unchanged += 1,
+                    false => sending.keep(name)?,
+                }
                 continue;
             }
             match read(tree, &on_disk)? {
@@ -230,11 +237,14 @@ struct Sending {
     to_send: Option<mpsc::SyncSender<PutFiles>>,
     reports: mpsc::Receiver<Result<PutReport>>,
     files: Vec<PutFile>,
+    /// Of which only the fields change.
+    kept: Vec<String>,
     bytes: usize,
+    fields: FieldChange,
 }
 
 impl Sending {
-    fn begin<'s>(scope: &'s std::thread::Scope<'s, '_>, tree: &'s Tree) -> Self {
+    fn begin<'s>(scope: &'s std::thread::Scope<'s, '_>, tree: &'s Tree, fields: FieldChange) -> Self {
         let (to_send, batches) = mpsc::sync_channel::<PutFiles>(1);
         let (to_count, reports) = mpsc::channel();
         let batches = Arc::new(Mutex::new(batches));
@@ -250,7 +260,7 @@ impl Sending {
                 }
             });
         }
-        Self { to_send: Some(to_send), reports, files: Vec::new(), bytes: 0 }
+        Self { to_send: Some(to_send), reports, files: Vec::new(), kept: Vec::new(), bytes: 0, fields }
     }
 
     fn push(&mut self, file: PutFile) -> Result<()> {
@@ -262,10 +272,23 @@ impl Sending {
         if self.bytes >= BATCH_BYTES || self.files.len() >= BATCH_PATHS { self.flush() } else { Ok(()) }
     }
 
+    fn keep(&mut self, name: String) -> Result<()> {
+        self.kept.push(name);
+        if self.kept.len() >= BATCH_PATHS { self.flush() } else { Ok(()) }
+    }
+
     fn flush(&mut self) -> Result<()> {
-        let files = std::mem::take(&mut self.files);
+        let (files, kept) = (std::mem::take(&mut self.files), std::mem::take(&mut self.kept));
         self.bytes = 0;
-        if files.is_empty() { Ok(()) } else { self.send(PutFiles { files, ..PutFiles::default() }) }
+        if !files.is_empty() {
+            let change = self.fields.clone();
+            self.send(PutFiles { files, change, ..PutFiles::default() })?;
+        }
+        if !kept.is_empty() {
+            let change = self.fields.clone();
+            self.send(PutFiles { kept, change, ..PutFiles::default() })?;
+        }
+        Ok(())
     }
 
     fn send(&self, batch: PutFiles) -> Result<()> {

@@ -54,6 +54,7 @@ fn entry(path: String, on_disk: &OnDisk, content: Option<ContentId>) -> TreeEntr
         modified_ns: on_disk.modified_ns,
         sequence: 0,
         recorded_ms: 0,
+        fields: Default::default(),
     }
 }
 

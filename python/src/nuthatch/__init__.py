@@ -136,6 +136,7 @@ from .tree_code import (
 )
 from .tree_entries import (
     AddedFolder,
+    DamagedFile,
     PutFile,
     PutReport,
     RestoredFiles,
@@ -146,8 +147,10 @@ from .tree_entries import (
     TreeInfo,
     TreePassages,
     TreeRetention,
+    TreeRoot,
     TreeSnapshot,
     TreeTotals,
+    TreeVerified,
     UnreadFile,
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
@@ -213,6 +216,7 @@ __all__ = [
     "ConflictError",
     "CorruptError",
     "CurvePoint",
+    "DamagedFile",
     "Database",
     "DiskStats",
     "Doctor",
@@ -310,8 +314,10 @@ __all__ = [
     "TreeInfo",
     "TreePassages",
     "TreeRetention",
+    "TreeRoot",
     "TreeSnapshot",
     "TreeTotals",
+    "TreeVerified",
     "UnavailableError",
     "UnreadFile",
     "Upserted",

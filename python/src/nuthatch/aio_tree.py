@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
+from .changes import Fields
 from .kv_entries import Bytes
 from .threads import in_thread
 from .tree import _PAGE, AsOf, FilesToPut, SnapshotTree, Tree, TreeReads
@@ -22,7 +23,9 @@ from .tree_entries import (
     TreeErased,
     TreeInfo,
     TreePassages,
+    TreeRoot,
     TreeSnapshot,
+    TreeVerified,
 )
 from .tree_grep import GrepCut, GrepMatch, GrepMatches, GrepRead, TreeIndex
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .queries import Further, Fusion, Mode
-    from .results import Results
+    from .results import Facet, Results
     from .vectors import Vector
 
 _Entries: TypeAlias = "list[TreeEntry]"
@@ -125,9 +128,11 @@ class AsyncTreeReads:
         """As ``Tree.entry``."""
         return await in_thread(self.sync.entry, path, as_of=as_of)
 
-    async def list(self, below: str = "", *, as_of: AsOf | None = None) -> AsyncIterator[TreeEntry]:
+    async def list(
+        self, below: str = "", *, as_of: AsOf | None = None, where: str | None = None
+    ) -> AsyncIterator[TreeEntry]:
         """As ``Tree.list``."""
-        entries = self.sync.list(below, as_of=as_of)
+        entries = self.sync.list(below, as_of=as_of, where=where)
         while page := await in_thread(_some, entries):
             for entry in page:
                 yield entry
@@ -181,6 +186,7 @@ class AsyncTreeReads:
         as_of: AsOf | None = None,
         history: bool = False,
         index: Literal["auto", "never", "always"] = "auto",
+        where: str | None = None,
     ) -> AsyncGrepMatches:
         """As ``Tree.grep``: ``async for found in await tree.grep("pattern"):``."""
         found = await in_thread(
@@ -204,8 +210,29 @@ class AsyncTreeReads:
             as_of=as_of,
             history=history,
             index=index,
+            where=where,
         )
         return AsyncGrepMatches(found)
+
+    async def facets(
+        self,
+        fields: str | Iterable[str],
+        *,
+        where: str | None = None,
+        as_of: AsOf | None = None,
+        below: str = "",
+        limit: int = 10,
+    ) -> dict[str, Facet]:
+        """As ``Tree.facets``."""
+        return await in_thread(self.sync.facets, fields, where=where, as_of=as_of, below=below, limit=limit)
+
+    async def root(self, *, as_of: AsOf | None = None, below: str = "") -> TreeRoot:
+        """As ``Tree.root``."""
+        return await in_thread(self.sync.root, as_of=as_of, below=below)
+
+    async def verify(self, *, as_of: AsOf | None = None, below: str = "") -> TreeVerified:
+        """As ``Tree.verify``."""
+        return await in_thread(self.sync.verify, as_of=as_of, below=below)
 
     async def index(self, *, wait: bool = False) -> TreeIndex:
         """As ``Tree.index``."""
@@ -261,11 +288,33 @@ class AsyncTree(AsyncTreeReads):
         hidden: bool = False,
         ignore: bool = True,
         keep_missing: bool = False,
+        tags: str | Iterable[str] = (),
+        payload: Fields | None = None,
     ) -> AddedFolder:
         """As ``Tree.add``."""
         return await in_thread(
-            self.sync.add, path, below=below, hidden=hidden, ignore=ignore, keep_missing=keep_missing
+            self.sync.add,
+            path,
+            below=below,
+            hidden=hidden,
+            ignore=ignore,
+            keep_missing=keep_missing,
+            tags=tags,
+            payload=payload,
         )
+
+    async def update(
+        self,
+        paths: str | Iterable[str] = (),
+        *,
+        where: str | None = None,
+        set: Fields | None = None,
+        add: Fields | None = None,
+        remove: Fields | None = None,
+        unset: str | Iterable[str] = (),
+    ) -> int:
+        """As ``Tree.update``."""
+        return await in_thread(self.sync.update, paths, where=where, set=set, add=add, remove=remove, unset=unset)
 
     async def search(
         self,

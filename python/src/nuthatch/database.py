@@ -701,7 +701,8 @@ class Database(Tenants):
         """Imports an export, in either format. It takes vectors as they are and embeds nothing.
 
         Existing collections and keyspaces are refused; ``merge`` replaces entries with the same id
-        or key instead.
+        or key instead. Trees come as a whole or not at all, and an existing one is refused unless
+        it is what the export has.
 
         >>> import nuthatch, pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -50,6 +50,9 @@ class ExportReport:
     keys: int
     nodes: int
     edges: int
+    trees: int
+    #: Versions of the files of all trees.
+    versions: int
     #: Bytes of JSON lines, also when Parquet was made of them.
     bytes: int
     elapsed_seconds: float
@@ -63,6 +66,7 @@ class ImportReport:
     collections: list[str]
     keyspaces: list[str]
     graphs: list[str]
+    trees: list[str]
     records: int
     files: int
     keys: int
@@ -112,10 +116,10 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
             path.parent.mkdir(exist_ok=True)
             _write(path, _key_schema(), _keys, lines / entry["file"])
             entry["file"] = f"{Path(entry['file']).with_suffix('.parquet').as_posix()}"
-        # Graphs are lines of JSON in either format: properties are of every shape.
-        for entry in manifest.get("graphs", ()):
-            (folder / entry["file"]).parent.mkdir(exist_ok=True)
-            shutil.copyfile(lines / entry["file"], folder / entry["file"])
+        # Lines of JSON in either format: properties are of every shape, and contents are bytes.
+        for file in _kept_as_lines(manifest):
+            (folder / file).parent.mkdir(exist_ok=True)
+            shutil.move(lines / file, folder / file)
         manifest["format"] = "parquet"
         # Last: from here on the folder is an export.
         _write_manifest(folder, manifest)
@@ -129,6 +133,8 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
         report.keys,
         report.nodes,
         report.edges,
+        report.trees,
+        report.versions,
         report.bytes,
         report.elapsed_seconds,
     )
@@ -161,13 +167,20 @@ def import_parquet(folder: Path, read_lines: Callable[[str], dict[str, Any]]) ->
             target = _inside(lines, entry["file"])
             target.parent.mkdir(exist_ok=True)
             _read(source, target, _key_line)
-        for entry in manifest.get("graphs", ()):
-            source, target = _inside(folder, entry["file"]), _inside(lines, entry["file"])
+        for file in _kept_as_lines(manifest):
+            source, target = _inside(folder, file), _inside(lines, file)
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source, target)
         manifest["format"] = "jsonl"
         _write_manifest(lines, manifest)
         return import_report(read_lines(str(lines)))
+
+
+def _kept_as_lines(manifest: dict[str, Any]) -> list[str]:
+    """Files of graphs and of trees."""
+    contents = manifest.get("contents")
+    entries = [*manifest.get("graphs", ()), *manifest.get("trees", ()), *([contents] if contents else [])]
+    return [entry["file"] for entry in entries]
 
 
 def _record_schema(entry: dict[str, Any], fields: dict[str, list[str]]) -> pyarrow.Schema:

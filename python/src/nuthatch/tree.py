@@ -15,13 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
-from . import arguments, tree_entries, tree_grep
+from . import arguments, changes, tree_entries, tree_grep
+from .changes import Fields
 from .errors import InvalidError, NotFoundError
 from .kv_entries import Bytes, as_bytes
 from .queries import Further, Fusion, Mode, asked
 from .tree_code import TreeCode
 from .tree_entries import (
     AddedFolder,
+    DamagedFile,
     PutFile,
     PutReport,
     RestoredFiles,
@@ -30,7 +32,9 @@ from .tree_entries import (
     TreeErased,
     TreeInfo,
     TreePassages,
+    TreeRoot,
     TreeSnapshot,
+    TreeVerified,
 )
 from .tree_file import BUFFER_BYTES, PART_BYTES, TreeFile
 from .tree_grep import GrepMatches, TreeIndex
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .cores import TreeCore
-    from .results import Results
+    from .results import Facet, Results
     from .vectors import Vector
 
 #: Entries that an iteration reads at once.
@@ -157,8 +161,11 @@ class TreeReads:
         """Returns what stands at a path; None when nothing does."""
         return tree_entries.optional_entry(self._core.entry(_moment(as_of), arguments.text("path", path)))
 
-    def list(self, below: str = "", *, as_of: AsOf | None = None) -> Iterator[TreeEntry]:
+    def list(self, below: str = "", *, as_of: AsOf | None = None, where: str | None = None) -> Iterator[TreeEntry]:
         """Iterates over the files, folders and links at a path or below it, by path, page by page.
+
+        ``where`` is a condition on their fields: those that ``update`` gave, and ``path``, ``name``,
+        ``mode``, ``mtime``, ``sequence``, ``bytes`` and ``content``.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -167,22 +174,24 @@ class TreeReads:
         ['src/a.py', 'src/b.py']
         """
         moment, place = _moment(as_of), arguments.text("below", below)
-        return self._list(moment, place)
+        return self._list(moment, place, arguments.optional_text("where", where))
 
-    def _list(self, moment: str | None, below: str) -> Iterator[TreeEntry]:
+    def _list(self, moment: str | None, below: str, where: str | None) -> Iterator[TreeEntry]:
         after = None
         while True:
-            entries, after = self._page(moment, below, after)
+            entries, after = self._page(moment, below, after, where)
             yield from entries
             if after is None:
                 return
 
-    def _page(self, moment: str | None, below: str, after: str | None) -> tuple[_Entries, str | None]:
-        found, cursor = self._core.list_entries(moment, below, after, _PAGE)
+    def _page(
+        self, moment: str | None, below: str, after: str | None, where: str | None
+    ) -> tuple[_Entries, str | None]:
+        found, cursor = self._core.list_entries(moment, below, after, _PAGE, where)
         return [TreeEntry(**parts) for parts in found], cursor
 
     def __iter__(self) -> Iterator[TreeEntry]:
-        return self._list(None, "")
+        return self._list(None, "", None)
 
     def __contains__(self, path: object) -> bool:
         return self.entry(arguments.text("path", path)) is not None
@@ -228,6 +237,70 @@ class TreeReads:
         )
         return [tree_entries.change(parts) for parts in found]
 
+    def facets(
+        self,
+        fields: str | Iterable[str],
+        *,
+        where: str | None = None,
+        as_of: AsOf | None = None,
+        below: str = "",
+        limit: int = 10,
+    ) -> dict[str, Facet]:
+        """Counts the values of fields among the files and links that pass ``where``, and returns for
+        each field its most frequent ``limit`` values.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     tree = db.tree("notes")
+        ...     _ = tree.put_many({"a.txt": "one", "b.txt": "two"})
+        ...     _ = tree.update("a.txt", add={"tags": "draft"})
+        ...     tree.facets("tags")["tags"].values, tree.facets("tags")["tags"].missing
+        ([('draft', 1)], 1)
+        """
+        from .results import facets
+
+        names = arguments.texts("fields", fields)
+        condition, place = arguments.optional_text("where", where), arguments.text("below", below)
+        return facets(self._core.facets(_moment(as_of), place, names, condition, arguments.whole("limit", limit)))
+
+    def root(self, *, as_of: AsOf | None = None, below: str = "") -> TreeRoot:
+        """Returns the root: one hash over all that ``diff`` compares, of the tree or of what lies
+        below a folder of it. Two states have the same root exactly when they do not differ, also in
+        two databases.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     one, other = db.tree("one"), db.tree("other")
+        ...     _ = one.put("sub/a.txt", "hello"), other.put("a.txt", "hello")
+        ...     one.root(below="sub") == other.root(), one.root().root == other.root().root
+        (True, False)
+        """
+        return TreeRoot(**self._core.root(_moment(as_of), arguments.text("below", below)))
+
+    def verify(self, *, as_of: AsOf | None = None, below: str = "") -> TreeVerified:
+        """Reads every file, compares its chunks and its bytes with their hashes, and returns what is
+        damaged, by path, with the root of what was read. Damage raises no error, and nothing is
+        changed.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     _ = db.tree("notes").put("a.txt", "hello")
+        ...     found = db.tree("notes").verify()
+        ...     found.ok, found.files, found.bytes, found.root == db.tree("notes").root()
+        (True, 1, 5, True)
+        """
+        moment, place = _moment(as_of), arguments.text("below", below)
+        files, size, damaged = 0, 0, []
+        after, root = None, None
+        while True:
+            page = self._core.verify(moment, place, after)
+            files, size = files + page["files"], size + page["bytes"]
+            damaged += [DamagedFile(**parts) for parts in page["damaged"]]
+            root = page["root"] if after is None else root
+            moment, after = page["as_of"], page["cursor"]
+            if after is None:
+                return TreeVerified(None if root is None else TreeRoot(**root), files, size, tuple(damaged))
+
     def grep(
         self,
         pattern: str | Iterable[str],
@@ -250,6 +323,7 @@ class TreeReads:
         as_of: AsOf | None = None,
         history: bool = False,
         index: Literal["auto", "never", "always"] = "auto",
+        where: str | None = None,
     ) -> GrepMatches:
         """Searches the bytes of the files as ripgrep does, and iterates over the lines that match.
 
@@ -262,6 +336,8 @@ class TreeReads:
         ``index`` says whether the index tells which files to read: where few can match, never, or
         wherever it tells anything. The matches are the same; the result's ``read`` tells what was
         read.
+
+        ``where`` is a condition on the files' fields, as in ``list``: only files that pass are searched.
 
         Raises InvalidError for a pattern, a glob or a type that ripgrep refuses.
 
@@ -293,6 +369,7 @@ class TreeReads:
             "as_of": _moment(as_of),
             "history": arguments.flag("history", history),
             "index": arguments.text("index", index),
+            "where": arguments.optional_text("where", where),
         }
 
         def page(cursor: str | None) -> tree_grep.GrepParts:
@@ -410,13 +487,16 @@ class Tree(TreeReads):
         hidden: bool = False,
         ignore: bool = True,
         keep_missing: bool = False,
+        tags: str | Iterable[str] = (),
+        payload: Fields | None = None,
     ) -> AddedFolder:
         """Makes the tree equal to a folder, or puts one file under its name.
 
         ``below``: where its contents go in the tree. ``hidden``: also names that begin with a dot.
         ``ignore=False``: also what ``.gitignore`` leaves out; with both, ``.git`` too. What the
         folder has no longer is removed, and its versions stay; ``keep_missing`` keeps it. Files of
-        the size, time and mode that the tree knows are not read.
+        the size, time and mode that the tree knows are not read. All files of the folder get ``tags``
+        (in the list "tags") and the fields of ``payload``, also those that are unchanged.
 
         Several writes may be under way in turn; name a snapshot afterwards for a state to rely on.
         Not over HTTP, where the server does not see the folder; see ``put_many``.
@@ -434,9 +514,43 @@ class Tree(TreeReads):
                 "hidden": arguments.flag("hidden", hidden),
                 "ignore": arguments.flag("ignore", ignore),
                 "keep_missing": arguments.flag("keep_missing", keep_missing),
+                "fields": changes.of_file(tags, payload),
             }
         )
         return tree_entries.added_folder(parts)
+
+    def update(
+        self,
+        paths: str | Iterable[str] = (),
+        *,
+        where: str | None = None,
+        set: Fields | None = None,
+        add: Fields | None = None,
+        remove: Fields | None = None,
+        unset: str | Iterable[str] = (),
+    ) -> int:
+        """Changes fields of files, and of all files below folders, without sending them again, and
+        returns how many changed.
+
+        ``where`` leaves out files that do not pass; without ``paths`` it chooses among all. Fields
+        are named as in ``Collection.update``. A file keeps its fields when it is put again, and
+        earlier versions keep those that they had. Fields that the tree says itself, such as "path"
+        and "lang", cannot be changed.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     tree = db.tree("notes")
+        ...     _ = tree.put("a.txt", "one"), tree.snapshot("v1")
+        ...     tree.update("a.txt", set={"state": "read"}, add={"tags": "urgent"})
+        ...     tree.entry("a.txt").fields, tree.entry("a.txt", as_of="v1").fields
+        1
+        ({'state': 'read', 'tags': ['urgent']}, {})
+        """
+        several = arguments.texts("paths", paths)
+        condition = arguments.optional_text("where", where)
+        if not several and condition is None:
+            raise InvalidError("update got neither paths nor where; name the files, or say which ones")
+        return self._core.update(several, condition, changes.change(set, add, remove, unset))
 
     def search(
         self,

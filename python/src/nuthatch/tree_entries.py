@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -134,6 +134,8 @@ class TreeEntry:
     sequence: int
     #: When that was, in milliseconds since 1970.
     recorded_ms: int
+    #: Tags, and what else callers said of it, as JSON has them: a datetime is text.
+    fields: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def modified(self) -> datetime:
@@ -171,6 +173,44 @@ class TreeSnapshot(NamedTuple):
     def created(self) -> datetime:
         """When it was made."""
         return _EPOCH + timedelta(milliseconds=self.created_ms)
+
+
+class TreeRoot(NamedTuple):
+    """The root of a tree, or of a folder in it: one hash over paths, modes, targets of links and contents."""
+
+    #: A BLAKE3 hash, 64 hexadecimal digits.
+    root: str
+    files: int
+    #: Folders that were put for themselves.
+    folders: int
+    links: int
+    #: Of the files, as they were put.
+    bytes: int
+
+
+class DamagedFile(NamedTuple):
+    """A path of a tree whose file is not what was put."""
+
+    #: Empty where the list of the files itself cannot be read to its end.
+    path: str
+    why: str
+
+
+class TreeVerified(NamedTuple):
+    """What ``Tree.verify`` found."""
+
+    #: None when the list of the files is damaged.
+    root: TreeRoot | None
+    #: Files that were read.
+    files: int
+    #: Of these, as they were put.
+    bytes: int
+    damaged: tuple[DamagedFile, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every file is what was put."""
+        return not self.damaged
 
 
 class TreeRetention(NamedTuple):

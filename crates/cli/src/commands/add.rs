@@ -49,11 +49,11 @@ pub struct Source {
     /// Also add files that .gitignore and .ignore exclude
     #[arg(long)]
     no_ignore: bool,
-    /// Give all passages of these files this tag, also those of unchanged files; may be repeated
-    #[arg(long, value_name = "TAG", conflicts_with = "no_passages")]
+    /// Give these files, or all their passages, this tag, also those that are unchanged; may be repeated
+    #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// Set a field of all passages of these files: JSON values, or text; may be repeated
-    #[arg(long, value_name = "FIELD=VALUE", value_parser = tag::field, conflicts_with = "no_passages")]
+    /// Set a field of these files, or of all their passages: JSON values, or text; may be repeated
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = tag::field)]
     meta: Vec<(String, Value)>,
     /// Keep the files themselves, bit for bit, in this tree: one folder, which the tree then
     /// equals, or single files. Files of any size and type, and links
@@ -145,6 +145,7 @@ impl Source {
                 below: inside(&self.below).into(),
                 walk: Walk { hidden: self.hidden, respect_ignore: !self.no_ignore, leave_out: vec![own.to_path_buf()] },
                 keep_missing,
+                fields: tag::change(&self.tag, &self.meta),
                 on_progress: None,
                 cancel: Some(cancel),
             };

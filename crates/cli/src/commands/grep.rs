@@ -38,6 +38,9 @@ pub struct Grep {
     /// As it was: the name of a snapshot, a sequence or a time
     #[arg(long, value_name = "AS_OF")]
     as_of: Option<String>,
+    /// Only files that pass this condition on their fields, such as "tags contains 'draft'"
+    #[arg(long = "where", value_name = "CONDITION")]
+    filter: Option<String>,
     /// Search every version that is kept; a path is followed by @ and the sequence
     #[arg(long)]
     history: bool,
@@ -212,6 +215,7 @@ impl Grep {
             request: self.request(globals),
             history: self.history,
             cursor: None,
+            filter: self.filter.clone(),
             bytes_max: PAGE_BYTES.min(GREP_BYTES_MAX),
             index: match (self.no_index, self.index) {
                 (true, _) => GrepIndex::Never,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use nuthatch_link::{
     BuildProgress, CollectionInfo, Database, EntryKind, Error, FileInfo, Files, VectorFieldInfo, format_datetime,
+    payload_to_json,
 };
 use serde_json::json;
 
@@ -33,6 +34,9 @@ pub struct Ls {
     /// The tree as it was: the name of a snapshot, a sequence or a time
     #[arg(long, value_name = "AS_OF", requires = "tree")]
     as_of: Option<String>,
+    /// Only files of the tree that pass this condition, such as "tags contains 'draft'"
+    #[arg(short, long = "where", value_name = "CONDITION", requires = "tree")]
+    filter: Option<String>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
@@ -88,12 +92,12 @@ impl Ls {
             None => "",
         };
         let (mut entries, mut shown) = (Vec::new(), 0);
-        tree.each_entry(self.as_of.as_deref(), inside(below), |entry| {
+        tree.each_entry_where(self.as_of.as_deref(), inside(below), self.filter.as_deref(), |entry| {
             match self.json {
                 true => entries.push(entry),
                 false => writeln!(
                     out,
-                    "{:04o}  {:>9}  {DIM}{}{DIM:#}  {SOURCE}{}{SOURCE:#}{}",
+                    "{:04o}  {:>9}  {DIM}{}{DIM:#}  {SOURCE}{}{SOURCE:#}{}{DIM}{}{DIM:#}",
                     entry.mode,
                     if entry.kind == EntryKind::File {
                         bytes(entry.bytes)
@@ -102,7 +106,11 @@ impl Ls {
                     },
                     time_of_us(entry.modified_ns.div_euclid(1_000)),
                     plain(&entry.path),
-                    entry.target.as_ref().map_or(String::new(), |target| format!(" -> {}", plain(target)))
+                    entry.target.as_ref().map_or(String::new(), |target| format!(" -> {}", plain(target))),
+                    match entry.fields.is_empty() {
+                        true => String::new(),
+                        false => format!("  {}", plain(&json!(payload_to_json(&entry.fields)).to_string())),
+                    }
                 )
                 .inspect(|()| shown += 1)?,
             }

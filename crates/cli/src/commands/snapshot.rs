@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 use nuthatch_link::Error;
+use serde_json::json;
 
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
@@ -30,7 +31,7 @@ pub struct Snapshot {
 enum Action {
     /// Name the tree as it stands; takes no time, whatever its size
     Create { name: String },
-    /// List the snapshots, the oldest first
+    /// List the snapshots with their roots, the oldest first
     List,
     /// Remove a snapshot, and the versions that it alone keeps
     Rm { name: String },
@@ -57,19 +58,32 @@ impl Snapshot {
             }
             Action::List => {
                 let snapshots = tree.snapshots()?;
+                let names: Vec<_> = snapshots.iter().map(|snapshot| Some(snapshot.name.clone())).collect();
+                let with_roots = snapshots.iter().zip(tree.roots(&names, "")?);
                 match self.json {
-                    true => output::json(out, &snapshots)?,
-                    false => snapshots.iter().try_for_each(|snapshot| {
-                        let made = time(snapshot.created_ms);
-                        writeln!(out, "{:>8}  {DIM}{made}{DIM:#}  {BOLD}{}{BOLD:#}", snapshot.sequence, snapshot.name)
-                    })?,
+                    true => {
+                        let listed = with_roots.map(|(snapshot, root)| {
+                            json!({
+                                "name": snapshot.name, "sequence": snapshot.sequence,
+                                "created_ms": snapshot.created_ms, "root": root.root,
+                            })
+                        });
+                        output::json(out, &listed.collect::<Vec<_>>())?;
+                    }
+                    false => {
+                        for (snapshot, root) in with_roots {
+                            let (made, root) = (time(snapshot.created_ms), root.root);
+                            let (sequence, name) = (snapshot.sequence, &snapshot.name);
+                            writeln!(out, "{sequence:>8}  {DIM}{made}  {root}{DIM:#}  {BOLD}{name}{BOLD:#}")?;
+                        }
+                    }
                 }
                 if snapshots.is_empty() { Outcome::NothingFound } else { Outcome::Done }
             }
             Action::Rm { name } => {
                 let was_there = tree.drop_snapshot(name)?;
                 match (self.json, was_there) {
-                    (true, _) => output::json(out, &serde_json::json!({ "removed": was_there }))?,
+                    (true, _) => output::json(out, &json!({ "removed": was_there }))?,
                     (false, true) => writeln!(out, "Removed snapshot {name} of {}.", self.tree)?,
                     (false, false) => output::warning(&format!("tree {:?} has no snapshot {name:?}", self.tree)),
                 }

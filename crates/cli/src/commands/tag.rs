@@ -11,6 +11,7 @@ use crate::args::{COLLECTION_DEFAULT, Globals};
 use crate::commands::get;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out};
+use crate::tree_at::inside;
 use crate::units::count;
 use crate::{folder, paths};
 
@@ -19,11 +20,11 @@ const TAGS: &str = "tags";
 
 #[derive(Args)]
 pub struct Tag {
-    /// Files, folders (with everything below them), or ids of records
+    /// Files, folders (with everything below them), or ids of records; with --tree, paths in it
     #[arg(value_name = "PATH|ID", required_unless_present = "filter")]
     targets: Vec<String>,
-    /// Change all records that match this condition
-    #[arg(short, long = "where", value_name = "CONDITION", conflicts_with = "targets")]
+    /// Change all records that match this condition; with --tree, the files that do
+    #[arg(short, long = "where", value_name = "CONDITION")]
     filter: Option<String>,
     /// Give them this tag; may be repeated
     #[arg(long, value_name = "TAG")]
@@ -40,6 +41,9 @@ pub struct Tag {
     /// The collection
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
+    /// Change the files of this tree instead, as they are now: earlier versions keep their fields
+    #[arg(long, value_name = "NAME", conflicts_with = "collection")]
+    tree: Option<String>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -71,7 +75,24 @@ impl Tag {
         if changes.is_empty() {
             return Err(Error::invalid("give at least one of --add, --remove, --meta and --unset").into());
         }
+        if self.tree.is_none() && self.filter.is_some() && !self.targets.is_empty() {
+            return Err(Error::invalid("give paths and ids, or --where; both together are for --tree").into());
+        }
         let database = folder::open_to_write(globals)?;
+        if let Some(tree) = &self.tree {
+            let tree = database.existing_tree(tree)?;
+            let paths: Vec<String> = self.targets.iter().map(|path| inside(path).to_owned()).collect();
+            let mut updated = 0;
+            for change in changes {
+                updated += tree.update(paths.clone(), self.filter.as_deref(), change)?;
+            }
+            database.close()?;
+            match self.json {
+                true => output::json(out, &json!({ "updated": updated }))?,
+                false => writeln!(out, "Changed {}.", count(updated, "file"))?,
+            }
+            return Ok(Outcome::Done);
+        }
         let collection = database.existing_collection(&self.collection)?;
         let (mut updated, mut unknown) = (0, Vec::new());
         for change in changes {

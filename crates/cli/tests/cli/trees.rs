@@ -259,3 +259,102 @@ fn removing_keeps_versions_and_erasing_ends_with_a_receipt() {
     place.run(&["erase", "--tree", "t", "--all", "--yes"]).succeeds();
     place.run(&["tree", "list"]).ends(1);
 }
+
+#[test]
+fn a_root_names_a_state_and_verifying_compares_every_file_with_it() {
+    let place = with_a_tree();
+    let root = |of: &str| place.run(&["tree", "root", of]).succeeds().out.trim_end().to_string();
+    let (v1, now) = (root("t@v1"), root("t"));
+    assert_eq!((v1.len(), &now), (64, &root("t@v2")));
+    assert_ne!(v1, now);
+    let listed = place.json(&["snapshot", "list", "--tree", "t", "--json"]);
+    assert_eq!((&listed[0]["root"], &listed[1]["root"]), (&json!(v1), &json!(now)));
+    assert!(place.run(&["snapshot", "list", "--tree", "t"]).succeeds().out.contains(&v1));
+    // The same files in another tree, at another place and with other times.
+    place.run(&["restore-files", "t@v1", "again"]).succeeds();
+    place.run(&["add", "again", "--tree", "u", "--below", "deep/er", "--no-passages"]).succeeds();
+    let below = place.run(&["tree", "root", "u", "--below", "deep/er/"]).succeeds();
+    assert_eq!(below.out.trim_end(), v1);
+
+    let sound = place.run(&["tree", "verify", "t@v1", "--root", &v1]).succeeds();
+    assert!(sound.out.contains("3 files") && sound.out.contains("0 damaged"), "{}", sound.out);
+    let other = place.run(&["tree", "verify", "t", "--root", &v1]).ends(1);
+    assert!(other.out.contains(&format!("root {now}, expected {v1}")), "{}", other.out);
+    assert!(place.run(&["tree", "verify", "t", "--root", "abc"]).ends(2).err.contains("64 hexadecimal digits"));
+    place.run(&["tree", "verify", "t@never"]).ends(3);
+    let found = place.json(&["tree", "verify", "t", "--json"]);
+    assert_eq!((&found["root"], &found["damaged"], &found["expected"]), (&json!(now), &json!([]), &json!(null)));
+}
+
+#[test]
+fn a_flipped_byte_of_a_file_is_named_by_its_path() {
+    let place = Place::new();
+    let mut seed = 7_u32;
+    let mut noise = |bytes: usize| -> Vec<u8> {
+        std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 24) as u8
+        })
+        .take(bytes)
+        .collect()
+    };
+    let bytes = noise(60_000);
+    place.write("notes/hurt.bin", &bytes);
+    place.write("notes/sound.txt", "sound\n");
+    place.run(&["add", "notes", "--tree", "t", "--snapshot", "v1", "--no-passages"]).succeeds();
+    // Into tables, whatever the logs hold.
+    place.run(&["reclaim"]).succeeds();
+    let data = place.data();
+    let needle = &bytes[30_000..30_032];
+    let mut hurt = 0;
+    for file in crate::support::files_below(&data) {
+        let mut stored = std::fs::read(data.join(&file)).unwrap();
+        while let Some(at) = stored.windows(32).position(|window| window == needle) {
+            stored[at] ^= 1;
+            hurt += 1;
+        }
+        std::fs::write(data.join(&file), &stored).unwrap();
+    }
+    assert!(hurt > 0, "noise is stored as it is");
+    let found = place.run(&["tree", "verify", "t@v1"]).ends(6);
+    assert!(found.out.contains("hurt.bin: ") && found.out.contains("1 damaged"), "{}", found.out);
+    assert!(!found.out.contains("sound.txt"), "{}", found.out);
+}
+
+#[test]
+fn files_of_a_tree_have_tags_and_fields_that_conditions_find() {
+    let place = with_a_tree();
+    place.run(&["add", "notes", "--tree", "t", "--no-passages", "--tag", "mine", "--meta", "year=2026"]).succeeds();
+    let listed = |extra: &[&str]| -> Vec<String> {
+        let found = place.run(&[&["ls", "--tree", "t", "--json"], extra].concat()).json();
+        found.as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(listed(&["--where", "tags contains 'mine' and year = 2026"]), ["new.txt", "todo.md"]);
+    let changed = place.run(&["tag", "todo.md", "--tree", "t", "--add", "urgent", "--unset", "year"]).succeeds();
+    assert_eq!(changed.out, "Changed 1 file.\n");
+    assert_eq!(
+        place.json(&["tag", "--tree", "t", "--where", "name like '%.txt'", "--remove", "mine", "--json"])["updated"],
+        1
+    );
+    assert_eq!(listed(&["--where", "tags contains 'mine'"]), ["todo.md"]);
+    assert!(place.run(&["ls", "--tree", "t"]).succeeds().out.contains(r#"{"tags":["mine","urgent"]}"#));
+    let facets = place.json(&["tree", "facets", "t", "tags", "year", "--json"]);
+    assert_eq!(
+        (&facets[0]["field"], &facets[0]["distinct"], &facets[1]["missing"]),
+        (&json!("tags"), &json!(2), &json!(1))
+    );
+    assert!(place.run(&["tree", "facets", "t", "tags"]).succeeds().out.contains("urgent"));
+    assert_eq!(
+        place.run(&["grep", "this|read|sleep", "--tree", "t", "--where", "tags contains 'urgent'"]).succeeds().out,
+        "todo.md:- sleep\n"
+    );
+    assert!(place.run(&["tag", "nowhere", "--tree", "t", "--add", "x"]).ends(3).err.contains("nothing was changed"));
+    assert!(
+        place.run(&["tag", "todo.md", "--tree", "t", "--meta", "lang=x"]).ends(2).err.contains("choose another name")
+    );
+    assert!(place.run(&["ls", "--tree", "t", "--where", "tugs = 1"]).ends(2).err.contains("tags"));
+    // A changed file keeps them.
+    place.write("notes/todo.md", "- write\n- rest\n");
+    place.run(&["add", "notes", "--tree", "t", "--no-passages"]).succeeds();
+    assert_eq!(listed(&["--where", "tags contains 'urgent'"]), ["todo.md"]);
+}

@@ -63,6 +63,7 @@ pub(crate) use room::reserve_for_batch;
 pub(crate) use search::at_once;
 pub use update::RecordChange;
 pub use values::FieldValues;
+pub(crate) use values::count_payloads;
 pub use visit::{Passing, PassingVector, Visitor, Wanted};
 pub(crate) use write::{BATCH_BYTES_MAX, record_bytes};
 pub use write::{Deleted, Upserted, WriteSet};

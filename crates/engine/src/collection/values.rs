@@ -17,6 +17,7 @@ use crate::call::Waits;
 use crate::collection::{Core, ReadSource};
 use crate::index::SEGMENTS;
 use crate::record::Row;
+use crate::runtime::Reservation;
 use crate::state::{SegmentView, View};
 use crate::{Error, ErrorKind, Result};
 
@@ -48,10 +49,15 @@ pub struct FieldValues {
 /// # Errors
 /// `Invalid` for none, too many, or one that the collection never had.
 pub(crate) fn check(fields: &[String], schema: &Schema) -> Result<()> {
-    if fields.is_empty() || fields.len() > FIELDS_MAX {
-        return Err(Error::invalid(format!("{} fields to count; name 1 to {FIELDS_MAX}", fields.len())));
-    }
+    check_number(fields)?;
     fields.iter().try_for_each(|field| Ok(Filter::Exists { field: field.clone() }.check(schema)?))
+}
+
+fn check_number(fields: &[String]) -> Result<()> {
+    match fields.len() {
+        1..=FIELDS_MAX => Ok(()),
+        number => Err(Error::invalid(format!("{number} fields to count; name 1 to {FIELDS_MAX}"))),
+    }
 }
 
 impl Core {
@@ -116,15 +122,26 @@ impl Core {
 
     fn counting<'f>(&'f self, place: ReadSource<'f>, fields: &'f [String]) -> Counting<'f> {
         let mut memory = self.shared.reservation(place.waits);
-        let tally = |field: &'f String| Tally { field, counts: BTreeMap::new(), missing: 0 };
-        Counting {
-            tallies: fields.iter().map(tally).collect(),
-            bytes: 0,
-            counted: 0,
-            waits: place.waits,
-            tell: Box::new(move |bytes| memory.holds(bytes, bytes)),
-        }
+        Counting::of(fields, place.waits, Box::new(move |bytes| memory.holds(bytes, bytes)))
     }
+}
+
+/// Counts the values of each field in whatever payloads `each` hands over.
+///
+/// # Errors
+/// `Invalid` for no or too many fields, `Exhausted` for one with too many values; those of `each`.
+pub(crate) fn count_payloads(
+    fields: &[String],
+    limit: usize,
+    mut room: Option<Reservation<'_>>,
+    each: impl FnOnce(&mut dyn FnMut(&Payload) -> Result<()>) -> Result<()>,
+) -> Result<Vec<FieldValues>> {
+    check_number(fields)?;
+    let waits = Waits::default();
+    let tell = move |bytes| room.as_mut().map_or(Ok(()), |room| room.holds(bytes, bytes));
+    let mut counting = Counting::of(fields, &waits, Box::new(tell));
+    each(&mut |payload| counting.add_if(payload, None))?;
+    Ok(counting.ranked(limit))
 }
 
 /// The live rows of a segment that pass.
@@ -155,7 +172,12 @@ struct Tally<'f> {
     missing: u64,
 }
 
-impl Counting<'_> {
+impl<'f> Counting<'f> {
+    fn of(fields: &'f [String], waits: &'f Waits, tell: Box<dyn FnMut(u64) -> Result<()> + 'f>) -> Self {
+        let tally = |field: &'f String| Tally { field, counts: BTreeMap::new(), missing: 0 };
+        Self { tallies: fields.iter().map(tally).collect(), bytes: 0, counted: 0, waits, tell }
+    }
+
     /// False when its columns cannot count.
     fn add_segment(&mut self, view: &SegmentView, rows: &RoaringBitmap) -> Result<bool> {
         for at in 0..self.tallies.len() {

@@ -98,8 +98,16 @@ static ALL: &[Entry] = &[
     entry::<crate::tree::SearchTree>(),
     entry::<trees::SweepPassages>(),
     entry::<trees::Snapshots>(),
+    entry::<trees::Roots>(),
+    entry::<crate::tree::VerifyTree>(),
+    entry::<crate::tree::CountTree>(),
     entry::<trees::Check>(),
     entry::<crate::tree::PutFiles>(),
+    entry::<crate::tree::UpdateTree>(),
+    entry::<crate::tree::BeginImport>(),
+    entry::<crate::tree::ImportVersions>(),
+    entry::<crate::tree::EndImport>(),
+    entry::<trees::EndImportOf>(),
     entry::<trees::BeginUpload>(),
     entry::<trees::Upload>(),
     entry::<trees::EndUpload>(),
@@ -302,7 +310,16 @@ mod tests {
                 let request = GrepRequest { patterns: vec!["b".into()], ..GrepRequest::default() };
                 let (at, below) = (TreeAt::now("a"), String::new());
                 let index = crate::tree::GrepIndex::Auto;
-                encoded(&GrepTree { at, below, request, history: false, cursor: None, bytes_max: 1_000, index })
+                encoded(&GrepTree {
+                    at,
+                    below,
+                    request,
+                    history: false,
+                    cursor: None,
+                    bytes_max: 1_000,
+                    index,
+                    filter: None,
+                })
             }
             "trees.code" => {
                 let question = crate::tree::CodeQuestion::Definitions("b".into());
@@ -311,6 +328,14 @@ mod tests {
             }
             "trees.index" => encoded(&trees::Index { wait: false }),
             "trees.snapshots" => encoded(&trees::Snapshots(id())),
+            "trees.roots" => encoded(&trees::Roots { tree: id(), below: String::new(), moments: vec![None] }),
+            "trees.verify" => {
+                encoded(&crate::tree::VerifyTree { at: TreeAt::now("a"), below: String::new(), after: None })
+            }
+            "trees.facets" => {
+                let fields = vec!["name".into()];
+                encoded(&crate::tree::CountTree { at: TreeAt::now("a"), fields, limit: 10, ..Default::default() })
+            }
             "trees.check" => encoded(&trees::Check { hash: true }),
             "caches.stats" => encoded(&caches::Stats),
             "caches.explain" => {
@@ -338,7 +363,7 @@ mod tests {
         let trees = db.trees().unwrap();
         let what = crate::tree::PutWhat::File(b"bytes".to_vec());
         let file = crate::tree::PutFile { path: "a".into(), mode: 0o644, modified_ns: 0, what };
-        let put = crate::tree::PutFiles { tree: "a".into(), files: vec![file], gone: vec![] };
+        let put = crate::tree::PutFiles { tree: "a".into(), files: vec![file], ..Default::default() };
         Op::run(put, &View::Keys(Keys::Live(&trees))).unwrap();
         let cached = db.keyspace("answers", Kind::Cache, false).unwrap();
         let answer = crate::cache::StoreAnswer { prompt: "a".into(), response: "1".into(), ..Default::default() };

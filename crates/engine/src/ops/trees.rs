@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::call::{Outcome, Waits};
 use crate::codec::Bytes;
+use crate::collection::FieldValues;
 use crate::database::Database;
 use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
-    self, AskCode, CodeAnswer, CodeFiles, DiffTrees, FilePart, GrepPage, GrepTree, ListFiles, Loose, MakePassages,
-    PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step, TreeAnswer, TreeAt, TreeChange, TreeCheck,
-    TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeSnapshot, Trees,
+    self, AskCode, BeginImport, CodeAnswer, CodeFiles, CountTree, DiffTrees, EndImport, FilePart, GrepPage, GrepTree,
+    ImportVersions, ListFiles, Loose, MakePassages, PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step,
+    TreeAnswer, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot,
+    TreeSnapshot, Trees, UpdateTree, VerifyPage, VerifyTree,
 };
 
 /// The names of all trees.
@@ -231,6 +233,37 @@ impl Op for Snapshots {
     }
 }
 
+/// The root of a tree, or of a folder in it, at each of some moments.
+#[derive(Serialize, Deserialize)]
+pub struct Roots {
+    /// The tree.
+    pub tree: String,
+    /// A folder in it; empty for the whole tree.
+    pub below: String,
+    /// As of when, as in [`TreeAt`].
+    pub moments: Vec<Option<String>>,
+}
+
+impl Op for Roots {
+    type On = on::Trees;
+    type Answer = Vec<TreeRoot>;
+    const NAME: &'static str = "trees.roots";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::roots(rows, &self.tree, &self.below, &self.moments))
+    }
+}
+
+impl Op for VerifyTree {
+    type On = on::Trees;
+    type Answer = VerifyPage;
+    const NAME: &'static str = "trees.verify";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::verify(rows, &self))
+    }
+}
+
 /// Counts again what trees refer to, and with `hash` reads every content and compares it with its name.
 #[derive(Serialize, Deserialize)]
 pub struct Check {
@@ -261,6 +294,95 @@ impl Op for PutFiles {
 
     fn again(self, _: &Database, outcome: Outcome) -> Result<PutReport> {
         Ok(PutReport::again(outcome))
+    }
+}
+
+impl Op for UpdateTree {
+    type On = on::Trees;
+    /// How many files changed.
+    type Answer = u64;
+    const NAME: &'static str = "trees.update";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let keyspace = view.keyspace()?;
+        Ok(keyspace.call.before().replaced + Trees::of(keyspace)?.update(&self)?)
+    }
+}
+
+impl Op for CountTree {
+    type On = on::Trees;
+    type Answer = Vec<FieldValues>;
+    const NAME: &'static str = "trees.facets";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.at_once(|rows| tree::count(rows, &self))
+    }
+}
+
+impl Op for BeginImport {
+    type On = on::Trees;
+    /// What is added to the sequences of the export.
+    type Answer = u64;
+    const NAME: &'static str = "trees.begin_import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Trees::of(view.keyspace()?)?.begin_import(&self)
+    }
+
+    fn again(self, _: &Database, outcome: Outcome) -> Result<u64> {
+        Ok(outcome.value as u64)
+    }
+}
+
+impl Op for ImportVersions {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.import(self)
+    }
+
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Op for EndImport {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.end_import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.end_import(&self)
+    }
+
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Removes what an import of a tree has written that has not ended.
+#[derive(Serialize, Deserialize)]
+pub struct EndImportOf(pub String);
+
+impl Op for EndImportOf {
+    type On = on::Trees;
+    type Answer = ();
+    const NAME: &'static str = "trees.give_up_import";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Trees::of(view.keyspace()?)?.end_import_of(&self.0)
     }
 }
 

@@ -21,7 +21,9 @@ use crate::transfer::graph::export_graph;
 use crate::transfer::key::{FileLine, KeyLine};
 use crate::transfer::manifest::{CollectionEntry, FieldEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
+use crate::transfer::tree::export_trees;
 use crate::transfer::{OnProgress, TransferProgress};
+use crate::tree::ContentId;
 use crate::{Error, Result};
 
 /// Rows whose vectors are read together, and bytes of them after which they are, however few.
@@ -60,6 +62,10 @@ pub struct ExportReport {
     pub nodes: u64,
     /// Edges of all graphs.
     pub edges: u64,
+    /// Trees that were written.
+    pub trees: u64,
+    /// Versions of all trees.
+    pub versions: u64,
     /// Bytes that were written.
     pub bytes: u64,
     /// From the call to its end.
@@ -102,6 +108,7 @@ impl Database {
         let now_ms = shared.options.clock.now_ms();
         let mut report = ExportReport::default();
         let (mut collections, mut keyspaces, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut trees, mut contents) = (Vec::new(), None);
         for core in &cores {
             let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(tenant.number, &core.name))? else { continue }; // dropped before the moment
             let exporting = Exporting { core, reader: &*snapshot, outlet: &mut *outlet, report: &mut report };
@@ -109,8 +116,16 @@ impl Database {
         }
         for Listed { name, shard, kind } in spaces {
             let space = registry.space(tenant, &name, kind, false)?;
-            if matches!(kind, Kind::Trees | Kind::Cache | Kind::Facts) {
-                continue; // files are restored, not exported; answers can be made again
+            if matches!(kind, Kind::Cache | Kind::Facts) {
+                continue; // answers can be made again
+            }
+            if kind == Kind::Trees {
+                let (exported, of, bytes) = export_trees(&space, &*snapshot, outlet)?;
+                report.trees += exported.len() as u64;
+                report.versions += exported.iter().map(|tree| tree.versions).sum::<u64>();
+                report.bytes += bytes;
+                (trees, contents) = (exported, of);
+                continue;
             }
             if kind == Kind::Graph {
                 graphs.push(export_graph(&space, &*snapshot, outlet, &mut report)?);
@@ -135,7 +150,7 @@ impl Database {
             keyspaces.push(KeyspaceEntry { name, file, keys });
         }
         (report.collections, report.keyspaces) = (collections.len() as u64, keyspaces.len() as u64);
-        Ok((report, Manifest::new(collections, keyspaces, graphs)))
+        Ok((report, Manifest::new(collections, keyspaces, graphs, (trees, contents))))
     }
 }
 
@@ -233,12 +248,13 @@ fn write_rows(
 pub struct Lines<'o> {
     outlet: &'o mut dyn Outlet,
     bytes: u64,
+    hasher: blake3::Hasher,
 }
 
 impl<'o> Lines<'o> {
     pub fn begin(outlet: &'o mut dyn Outlet, file: &str) -> Result<Self> {
         outlet.begin(file)?;
-        Ok(Self { outlet, bytes: 0 })
+        Ok(Self { outlet, bytes: 0, hasher: blake3::Hasher::new() })
     }
 
     pub fn push(&mut self, line: &impl serde::Serialize) -> Result<()> {
@@ -246,11 +262,17 @@ impl<'o> Lines<'o> {
             serde_json::to_vec(line).map_err(|error| Error::internal(format!("a line of JSON: {error}")))?;
         bytes.push(b'\n');
         self.bytes += bytes.len() as u64;
+        self.hasher.update(&bytes);
         self.outlet.line(&bytes)
     }
 
     pub fn tell(&mut self, name: &str, done: u64, total: u64) -> Result<()> {
         self.outlet.tell(TransferProgress { name: name.to_string(), done, total })
+    }
+
+    /// The hash of what it has so far.
+    pub fn hash(&self) -> ContentId {
+        ContentId(*self.hasher.finalize().as_bytes())
     }
 
     /// Its bytes.

@@ -11,9 +11,10 @@ use crate::descriptor::field::{Field, FieldKind};
 use crate::descriptor::meta::Counters;
 use crate::embedder::EmbedderMeta;
 use crate::transfer::{
-    EXPORT_FORMAT_OF_FIELD_KINDS, EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OLDEST_READABLE,
-    EXPORT_FORMAT_VERSION,
+    EXPORT_FORMAT_OF_FIELD_KINDS, EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OF_TREES,
+    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION,
 };
+use crate::tree::{ContentId, Retention};
 use crate::{Error, Result};
 
 const FILE: &str = "export.json";
@@ -38,6 +39,12 @@ pub struct Manifest {
     /// Its graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphEntry>,
+    /// Its trees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<ExportedTree>,
+    /// What the files of all trees hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<ContentsEntry>,
 }
 
 /// A collection's options, as `Database::collection` takes them, and where its records are.
@@ -135,12 +142,54 @@ pub struct GraphEntry {
     pub edges: u64,
 }
 
+/// A tree, and where its versions and snapshots are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExportedTree {
+    /// The tree's name.
+    pub name: String,
+    /// Relative.
+    pub file: String,
+    /// When its first file came, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// How long versions are kept.
+    pub retention: Retention,
+    /// Versions in the file.
+    pub versions: u64,
+    /// Snapshots in the file.
+    pub snapshots: u64,
+    /// The root of its newest state.
+    pub root: ContentId,
+    /// The hash of the file; what people write may lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentId>,
+}
+
+/// Where the contents of all trees are, each once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ContentsEntry {
+    /// Relative.
+    pub file: String,
+    /// Chunks in the file, which contents share.
+    pub chunks: u64,
+    /// Contents in the file.
+    pub contents: u64,
+    /// The hash of the file; what people write may lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentId>,
+}
+
 impl Manifest {
     /// Of an export that is being written now.
-    pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>, graphs: Vec<GraphEntry>) -> Self {
+    pub fn new(
+        collections: Vec<CollectionEntry>,
+        keyspaces: Vec<KeyspaceEntry>,
+        graphs: Vec<GraphEntry>,
+        (trees, contents): (Vec<ExportedTree>, Option<ContentsEntry>),
+    ) -> Self {
         let fields = || collections.iter().flat_map(|entry| &entry.vector_fields);
         // An earlier program would pass them over.
         let formats = [
+            (!trees.is_empty(), EXPORT_FORMAT_OF_TREES),
             (fields().any(|field| field.kind.is_some()), EXPORT_FORMAT_OF_FIELD_KINDS),
             (!graphs.is_empty(), EXPORT_FORMAT_OF_GRAPHS),
             (fields().next().is_some(), EXPORT_FORMAT_OF_FIELDS),
@@ -154,6 +203,8 @@ impl Manifest {
             collections,
             keyspaces,
             graphs,
+            trees,
+            contents,
         }
     }
 

@@ -14,6 +14,7 @@ pub mod key;
 mod make;
 pub mod manifest;
 pub mod record;
+pub mod tree;
 
 pub use export::Outlet;
 pub use export::{ExportOptions, ExportReport};
@@ -29,11 +30,12 @@ use crate::backup::is_cancelled;
 use crate::{Error, ErrorKind, Result};
 
 /// Newest version of the layout of exports: from 2 on records may have named vectors, from 3 on there may be graphs, from 4 on
-/// sparse and token vectors. Each is written only where there are any.
-pub const EXPORT_FORMAT_VERSION: u32 = 4;
+/// sparse and token vectors, from 5 on trees. Each is written only where there are any.
+pub const EXPORT_FORMAT_VERSION: u32 = 5;
 const EXPORT_FORMAT_OF_FIELDS: u32 = 2;
 const EXPORT_FORMAT_OF_GRAPHS: u32 = 3;
 const EXPORT_FORMAT_OF_FIELD_KINDS: u32 = 4;
+const EXPORT_FORMAT_OF_TREES: u32 = 5;
 /// Oldest version that is read.
 pub const EXPORT_FORMAT_OLDEST_READABLE: u32 = 1;
 

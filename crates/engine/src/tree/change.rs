@@ -190,7 +190,7 @@ impl Trees {
     }
 
     /// Reads and writes as one batch, with no other writer between.
-    fn change<T>(&self, change: impl FnOnce(&mut Draft<'_>) -> Result<(T, Outcome)>) -> Result<T> {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Draft<'_>) -> Result<(T, Outcome)>) -> Result<T> {
         let (answer, position) = draft::change(&self.keyspace.space, &self.keyspace.call, change)?;
         if let Some(position) = position {
             self.keyspace.space.shared.make_durable(position, self.keyspace.durability)?;

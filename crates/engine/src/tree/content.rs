@@ -103,6 +103,13 @@ impl Draft<'_> {
         Ok(new_bytes)
     }
 
+    /// Adds a reference to a content that is there.
+    pub fn hold_again(&mut self, id: &ContentId) -> Result<()> {
+        let key = key::content(id);
+        let content: Content = self.must(&key)?;
+        self.put(key, &Content { refs: content.refs + 1, ..content })
+    }
+
     /// Adds a content with one reference.
     pub fn add_content(&mut self, id: &ContentId, bytes: u64, place: Place) -> Result<()> {
         self.totals.contents += 1;

@@ -34,7 +34,7 @@ pub enum ChangeKind {
 }
 
 /// One difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeChange {
     /// Which sort.
     pub kind: ChangeKind,
@@ -59,7 +59,7 @@ pub struct DiffTrees {
     pub no_renames: bool,
 }
 
-/// The differences, by path. Times do not count, and folders only by being there.
+/// The differences, by path. Times and fields do not count, and folders only by being there.
 pub(crate) fn diff(rows: &dyn Rows, ask: &DiffTrees) -> Result<Vec<TreeChange>> {
     check_place(&ask.below)?;
     let (from, to) = (ask.from.moment(rows)?, ask.to.moment(rows)?);

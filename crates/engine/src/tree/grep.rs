@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeyScan, Rows};
 use crate::tree::draft::lacking;
+use crate::tree::fields::Condition;
 use crate::tree::grams::{Choice, choose};
 use crate::tree::path::{check_place, lies_at};
 use crate::tree::read::{self, Moment};
@@ -63,6 +64,8 @@ pub struct GrepTree {
     pub bytes_max: usize,
     /// Whether the index tells which contents are read. What is printed is the same.
     pub index: GrepIndex,
+    /// Searches only files that pass this condition on their fields, as they were in each version.
+    pub filter: Option<String>,
 }
 
 /// Whether a search uses the index of grams.
@@ -183,8 +186,13 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
         (None, Moment::Sequence(u64::MAX)) => Moment::Sequence(read::newest(rows)?),
         (None, moment) => moment,
     };
+    let condition = Condition::of(ask.filter.as_deref())?;
+    if let (Some(condition), None, false) = (&condition, &ask.cursor, ask.history) {
+        condition.check_known(rows, &ask.at.tree, moment, "")?;
+    }
     let mut page = GrepPage::default();
-    let mut reading = Reading { rows, ask, moment, after: ask.cursor.as_ref().map(GrepCursor::place), chosen: None };
+    let mut reading =
+        Reading { rows, ask, moment, condition, after: ask.cursor.as_ref().map(GrepCursor::place), chosen: None };
     let passed_over = reading.choose(&grep, &mut page.read)?;
     let mut begun = ask.cursor.as_ref().map_or(Ok(None), |cursor| cursor.begun(rows, &ask.at.tree))?;
     let mut printing = Printing { ask, moment, grep, page, passed_over, early: BTreeMap::new(), next: 0 };
@@ -496,6 +504,7 @@ struct Reading<'r> {
     rows: &'r dyn Rows,
     ask: &'r GrepTree,
     moment: Moment,
+    condition: Option<Condition>,
     /// The path and the sequence of the last one.
     after: Option<(String, u64)>,
     /// Those that are searched, where the index tells which.
@@ -511,7 +520,8 @@ impl Reading<'_> {
             read.scanned = Some("the pages before have read every file".into());
             return Ok(None); // what they have counted is all that there is behind them
         }
-        let mut wanted = match choose(self.rows, self.ask, self.moment, &|path| grep.wants(path), read)? {
+        let condition = self.condition.as_ref();
+        let mut wanted = match choose(self.rows, self.ask, self.moment, condition, &|path| grep.wants(path), read)? {
             Choice::Scan(why) => {
                 read.scanned = Some(why.into());
                 return Ok(passed_over);
@@ -537,7 +547,7 @@ impl Reading<'_> {
         let request = &self.ask.request;
         let is_whole = self.ask.below.is_empty()
             && [&request.globs, &request.iglobs, &request.types, &request.types_not].iter().all(|some| some.is_empty());
-        if is_whole && !self.ask.history && self.ask.at.as_of.is_none() {
+        if is_whole && !self.ask.history && self.ask.at.as_of.is_none() && self.condition.is_none() {
             let Tree { files, bytes, .. } = read::find(self.rows, &self.ask.at.tree)?;
             return Ok((files, bytes));
         }
@@ -559,9 +569,11 @@ impl Reading<'_> {
         }
         let (mut wanted, mut seen) = (Vec::new(), 0);
         let mut last = None;
-        let mut look = |path: &str, sequence: u64, what: &Held| {
-            if let Held::File { content, bytes } = what
+        let condition = self.condition.as_ref();
+        let mut look = |path: &str, sequence: u64, version: &Version| {
+            if let Held::File { content, bytes } = &version.what
                 && grep.wants(path)
+                && condition.is_none_or(|condition| condition.passes(path, sequence, version))
             {
                 wanted.push(Wanted { path: path.into(), sequence, content: *content, bytes: *bytes, printed: 0 });
             }
@@ -575,7 +587,7 @@ impl Reading<'_> {
                 let after = self.after.as_ref().map(|(path, _)| path.as_str());
                 let (tree, below) = (&self.ask.at.tree, &self.ask.below);
                 read::visit_versions(self.rows, tree, self.moment, below, after, &mut |path, sequence, version| {
-                    Ok(look(path, sequence, &version.what))
+                    Ok(look(path, sequence, &version))
                 })?;
             }
         }
@@ -587,7 +599,7 @@ impl Reading<'_> {
     }
 
     /// Every version with a content that the path has not had in a newer one, until `look` says `false`.
-    fn each_version(&self, look: &mut dyn FnMut(&str, u64, &Held) -> bool) -> Result<()> {
+    fn each_version(&self, look: &mut dyn FnMut(&str, u64, &Version) -> bool) -> Result<()> {
         let (tree, below) = (&self.ask.at.tree, &self.ask.below);
         let mut scan = KeyScan { limit: PATHS_AT_ONCE, ..KeyScan::prefix(key::versions_below(tree, below)) };
         if let Some((path, _)) = &self.after {
@@ -604,12 +616,13 @@ impl Reading<'_> {
             if held.0 != path {
                 held = (path.to_string(), Vec::new());
             }
-            let Some(content) = version.what.content().filter(|content| !held.1.contains(content)) else {
+            let passes = self.condition.as_ref().is_none_or(|condition| condition.passes(path, sequence, &version));
+            let Some(content) = version.what.content().filter(|content| passes && !held.1.contains(content)) else {
                 return Ok(ControlFlow::Continue(()));
             };
             held.1.push(*content);
             let is_done = self.after.as_ref().is_some_and(|(last, newest)| last == path && sequence >= *newest);
-            Ok(match is_done || look(path, sequence, &version.what) {
+            Ok(match is_done || look(path, sequence, &version) {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             })

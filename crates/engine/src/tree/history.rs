@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn version(recorded_ms: u64, what: Held) -> Version {
-        Version { what, mode: 0, modified_ns: 0, recorded_ms }
+        Version { what, mode: 0, modified_ns: 0, recorded_ms, fields: Default::default() }
     }
 
     fn kept(pinned: &[u64], versions: Option<u32>, seconds: Option<u64>) -> Kept {

@@ -12,6 +12,7 @@
 //! | 0x07 BLAKE3 | a chunk that contents of several chunks share |
 //! | 0x08 | what all trees count |
 //! | 0x09 upload part | chunks of a content that is still arriving |
+//! | 0x0a tree | that the tree is being imported: it has versions, and is not there yet |
 //! | 0x09 (255)×8 1 BLAKE3 language | which names a content has, as source code |
 //! | 0x09 (255)×8 2 BLAKE3 language part | what is known of it |
 //!
@@ -39,6 +40,7 @@ const PARTS: u8 = 6;
 const CHUNK: u8 = 7;
 const TOTALS: u8 = 8;
 const UPLOAD: u8 = 9;
+const IMPORT: u8 = 10;
 const NAMES: u8 = 1;
 const FACTS: u8 = 2;
 const GRAM_STATE: u8 = 0;
@@ -201,6 +203,21 @@ pub fn upload_parts(upload: u64) -> Vec<u8> {
 /// What the keys of all uploads begin with.
 pub fn uploads() -> Vec<u8> {
     vec![UPLOAD]
+}
+
+/// The key of that a tree is being imported.
+pub fn import(tree: &str) -> Vec<u8> {
+    [&[IMPORT], tree.as_bytes()].concat()
+}
+
+/// What the keys of all trees begin with that are being imported.
+pub fn imports() -> Vec<u8> {
+    vec![IMPORT]
+}
+
+/// The tree of a key of [`import`].
+pub fn import_of(key: &[u8]) -> Option<String> {
+    String::from_utf8(key.strip_prefix(&[IMPORT])?.to_vec()).ok()
 }
 
 /// What the keys of all that is known of source code begin with.

@@ -14,19 +14,24 @@ mod code;
 mod content;
 mod diff;
 mod draft;
+mod export;
+mod fields;
 mod grams;
 mod grep;
 mod history;
+mod import;
 mod key;
 mod passages;
 mod path;
 mod put;
 mod read;
 mod recount;
+mod root;
 #[cfg(test)]
 mod tests;
 mod upload;
 mod value;
+mod verify;
 
 use std::sync::Arc;
 
@@ -38,10 +43,14 @@ pub use code::{
 pub(crate) use code::{Loose, Step, find_loose, step};
 pub(crate) use diff::diff;
 pub use diff::{ChangeKind, DiffTrees, TreeChange, differences};
+pub(crate) use export::{ExportedContent, each_content, each_version};
+pub(crate) use fields::count;
+pub use fields::{CountTree, UpdateTree};
 pub use grams::TreeIndex;
 pub(crate) use grams::{Pace, indexed, work as index_grams};
 pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepIndex, GrepPage, GrepRead, GrepTree};
+pub use import::{BeginImport, EndImport, ImportVersions};
 pub use nuthatch_code::{Class as CodeClass, Kind as CodeKind, Language as CodeLanguage, Use as CodeUse};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
 pub(crate) use passages::TreePassages;
@@ -52,8 +61,12 @@ pub use read::{EntryKind, FilePart, ListFiles, READ_BYTES_MAX, TreeAt, TreeEntry
 pub(crate) use read::{entry, info, list, names, part, snapshots, versions};
 pub use recount::TreeCheck;
 pub(crate) use recount::{looks_like_trees, mend_trees};
+pub(crate) use root::roots;
+pub use root::{ROOT_HEADER, TreeRoot};
 pub use upload::UPLOAD_BYTES_MAX;
 pub use value::{ContentId, Retention, Totals};
+pub(crate) use verify::verify;
+pub use verify::{DamagedFile, VerifyPage, VerifyTree};
 
 use crate::Result;
 use crate::kv::Keyspace;
@@ -81,6 +94,7 @@ impl Trees {
     pub fn of(keyspace: &Keyspace) -> Result<Self> {
         let attached = keyspace.space.attached(|space| {
             upload::remove_left(space, key::uploads())?;
+            import::remove_imports(space)?;
             grams::remove_outdated(space)?;
             Ok(Attached::default())
         })?;

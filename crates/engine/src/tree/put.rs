@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 
+use nuthatch_filter::{FieldChange, Payload};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Outcome;
+use crate::folder::FORMAT_OF_TREE_FIELDS;
 use crate::kv::Live;
 use crate::tree::content::Prepared;
 use crate::tree::draft::{self, Draft};
+use crate::tree::fields::{self, Condition, check_change};
 use crate::tree::history::{self, Kept};
 use crate::tree::path::{check_path, check_tree};
 use crate::tree::value::{Content, Held, Piece, Tree, Version};
@@ -49,7 +52,7 @@ pub enum PutWhat {
 }
 
 /// Changes of a tree that become visible together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PutFiles {
     /// The tree, which is made when there is none.
     pub tree: String,
@@ -57,6 +60,12 @@ pub struct PutFiles {
     pub files: Vec<PutFile>,
     /// Paths that are gone, each by itself: what lies below one stays.
     pub gone: Vec<String>,
+    /// Paths that stay as they are, but for their fields. One at which nothing stands is passed over.
+    pub kept: Vec<String>,
+    /// What becomes of the fields of all files and links that are put and kept; folders have none. A file that is put again keeps
+    /// the others that it has.
+    #[serde(with = "crate::codec::change")]
+    pub change: FieldChange,
 }
 
 /// What a [`PutFiles`] did.
@@ -77,7 +86,8 @@ pub struct PutReport {
 impl PutFiles {
     fn check(&self) -> Result<()> {
         check_tree(&self.tree)?;
-        let count = self.files.len() + self.gone.len();
+        check_change(&self.change)?;
+        let count = self.files.len() + self.gone.len() + self.kept.len();
         if count > PUT_PATHS_MAX {
             return Err(Error::invalid(format!("one call cannot write {count} paths; send at most {PUT_PATHS_MAX}")));
         }
@@ -88,7 +98,7 @@ impl PutFiles {
             return Err(Error::new(ErrorKind::Exhausted, why));
         }
         let mut seen = HashSet::with_capacity(count);
-        for path in self.files.iter().map(|file| &file.path).chain(&self.gone) {
+        for path in self.files.iter().map(|file| &file.path).chain(&self.gone).chain(&self.kept) {
             check_path(path)?;
             if !seen.insert(path) {
                 return Err(Error::invalid(format!("the path {path:?} is there twice; give each path once")));
@@ -127,6 +137,8 @@ enum Source {
     Folder,
     Link(String),
     Gone,
+    /// What stands there.
+    Kept,
 }
 
 impl Trees {
@@ -136,16 +148,26 @@ impl Trees {
     /// `Invalid` for a path that a tree cannot have, or one that is there twice; `Exhausted` for more than 64 MiB;
     /// `NotFound` for an upload that has ended.
     pub fn put(&self, put: PutFiles) -> Result<PutReport> {
+        self.put_if(put, None)
+    }
+
+    /// The same, where of the paths that are kept only those change that pass a condition when it is written.
+    pub(super) fn put_if(&self, put: PutFiles, condition: Option<&str>) -> Result<PutReport> {
         put.check()?;
+        let condition = Condition::of(condition)?;
         let space = &*self.keyspace.space;
         let bytes = put.files.iter().map(PutFile::bytes).sum::<usize>() as u64 * COPIES;
-        let paths = (put.files.len() + put.gone.len()) as u64;
+        let paths = (put.files.len() + put.gone.len() + put.kept.len()) as u64;
         let reservation = space.shared.reserve_to_write(bytes + paths * PATH_OVERHEAD_BYTES)?;
-        let PutFiles { tree, files, gone } = put;
+        let PutFiles { tree, files, gone, kept, change } = put;
+        if !change.is_empty() {
+            space.shared.folder.raise_format(FORMAT_OF_TREE_FIELDS)?;
+        }
         let mut coming = files.into_iter().map(|file| self.prepare(file)).collect::<Result<Vec<_>>>()?;
         coming.extend(gone.into_iter().map(|path| Coming { path, mode: 0, modified_ns: 0, what: Source::Gone }));
+        coming.extend(kept.into_iter().map(|path| Coming { path, mode: 0, modified_ns: 0, what: Source::Kept }));
         let (report, position) = draft::change(space, &self.keyspace.call, |draft| {
-            let report = Writing::new(draft, &tree)?.write(&coming)?;
+            let report = Writing::new(draft, &tree)?.write(&coming, &change, condition.as_ref())?;
             Ok((report, report.outcome()))
         })?;
         let Some(position) = position else { return Ok(report) }; // durable since the write that made it so
@@ -174,9 +196,10 @@ impl Trees {
 }
 
 impl Coming {
-    /// As it will be stored.
-    fn held(&self) -> Held {
+    /// As it will be stored, where `current` stands now.
+    fn held(&self, current: Option<&Version>) -> Held {
         match &self.what {
+            Source::Kept => current.map_or(Held::Gone, |current| current.what.clone()),
             Source::File(prepared) => Held::File { content: prepared.id, bytes: prepared.data.len() as u64 },
             Source::Uploaded(arrived) => Held::File { content: arrived.id, bytes: arrived.bytes },
             Source::Folder => Held::Folder,
@@ -223,7 +246,17 @@ pub(crate) struct Writing<'d, 's> {
 }
 
 impl<'d, 's> Writing<'d, 's> {
+    /// # Errors
+    /// `Conflict` for a tree that is being imported.
     pub fn new(draft: &'d mut Draft<'s>, name: &'d str) -> Result<Self> {
+        if draft.get::<u64>(&key::import(name))?.is_some() {
+            let why = format!("tree {name:?} is being imported; write to it afterwards, or choose another name");
+            return Err(Error::new(ErrorKind::Conflict, why));
+        }
+        Self::begin(draft, name)
+    }
+
+    pub fn begin(draft: &'d mut Draft<'s>, name: &'d str) -> Result<Self> {
         let now_ms = draft.space.now_ms();
         let before: Option<Tree> = draft.get(&key::tree(name))?;
         let tree = before.clone().unwrap_or_else(|| Tree {
@@ -238,13 +271,10 @@ impl<'d, 's> Writing<'d, 's> {
         Ok(Self { draft, name, tree, before, kept, now_ms, sequence: None })
     }
 
-    fn write(mut self, coming: &[Coming]) -> Result<PutReport> {
+    fn write(mut self, coming: &[Coming], change: &FieldChange, condition: Option<&Condition>) -> Result<PutReport> {
         let mut report = PutReport::default();
         for coming in coming {
-            let held = coming.held();
-            let version =
-                Version { what: held, mode: coming.mode, modified_ns: coming.modified_ns, recorded_ms: self.now_ms };
-            self.write_version(&coming.path, version, &coming.what, &mut report)?;
+            self.write_version(coming, change, condition, &mut report)?;
         }
         report.sequence = self.finish()?;
         Ok(report)
@@ -258,12 +288,37 @@ impl<'d, 's> Writing<'d, 's> {
         Ok(self.draft.sequence)
     }
 
-    fn write_version(&mut self, path: &str, version: Version, source: &Source, report: &mut PutReport) -> Result<()> {
+    fn write_version(
+        &mut self,
+        coming: &Coming,
+        change: &FieldChange,
+        condition: Option<&Condition>,
+        report: &mut PutReport,
+    ) -> Result<()> {
+        let (path, source) = (&coming.path[..], &coming.what);
         let rows = Live { space: self.draft.space, reader: self.draft.reader };
         let mut versions = history::versions(&rows, self.name, path)?;
-        let current = versions.first().map(|(_, version)| version).filter(|version| version.what != Held::Gone);
+        let current = versions.first().filter(|(_, version)| version.what != Held::Gone);
+        if let (Source::Kept, Some(condition), Some((sequence, version))) = (source, condition, current)
+            && !condition.passes(path, *sequence, version)
+        {
+            return Ok(()); // somebody has changed it since it was looked at
+        }
+        let current = current.map(|(_, version)| version);
+        let what = coming.held(current);
+        let fields = match (&what, current) {
+            (Held::Gone | Held::Folder, _) => Payload::new(),
+            (_, Some(current)) => fields::changed(path, &current.fields, change)?,
+            (_, None) => fields::changed(path, &Payload::new(), change)?,
+        };
+        let (mode, modified_ns) = match (source, current) {
+            (Source::Kept, Some(current)) => (current.mode, current.modified_ns),
+            _ => (coming.mode, coming.modified_ns),
+        };
+        let version = Version { what, mode, modified_ns, recorded_ms: self.now_ms, fields };
         let is_same = |current: &Version| {
-            (&current.what, current.mode, current.modified_ns) == (&version.what, version.mode, version.modified_ns)
+            (&current.what, current.mode, current.modified_ns, &current.fields)
+                == (&version.what, version.mode, version.modified_ns, &version.fields)
         };
         match (current, &version.what) {
             (None, Held::Gone) => return Ok(()),
@@ -284,6 +339,7 @@ impl<'d, 's> Writing<'d, 's> {
         match source {
             Source::File(prepared) => drop(self.draft.hold(prepared)?),
             Source::Uploaded(arrived) => self.draft.hold_upload(arrived)?,
+            Source::Kept => version.what.content().map_or(Ok(()), |content| self.draft.hold_again(content))?,
             Source::Folder | Source::Link(_) | Source::Gone => {}
         }
         let sequence = match self.sequence {
@@ -348,13 +404,13 @@ impl Draft<'_> {
     }
 
     /// Ends an upload that nothing needs.
-    fn drop_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+    pub(super) fn drop_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
         self.take_upload(arrived)?;
         arrived.pieces.iter().try_for_each(|piece| self.release_chunk(piece))
     }
 
     /// Turns an upload into a reference to its content. When the content is there, the upload's chunks go.
-    fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
+    pub(super) fn hold_upload(&mut self, arrived: &upload::Arrived) -> Result<()> {
         self.take_upload(arrived)?;
         let row = key::content(&arrived.id);
         match self.get::<Content>(&row)? {

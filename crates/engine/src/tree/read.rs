@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
+use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeyScan, Rows};
 use crate::subject::What;
 use crate::tree::draft::lacking;
+use crate::tree::fields::Condition;
 use crate::tree::path::{check_path, check_place, check_tree};
 use crate::tree::value::{Held, Named, Totals, Tree, Version, decode};
 use crate::tree::{ContentId, Retention, content, history, key};
@@ -33,7 +35,7 @@ pub enum EntryKind {
 }
 
 /// A version of a path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeEntry {
     /// Relative, with `/` between its parts.
     pub path: String,
@@ -53,6 +55,9 @@ pub struct TreeEntry {
     pub sequence: u64,
     /// When that was, in milliseconds since 1970.
     pub recorded_ms: u64,
+    /// What callers say of it: tags, and other fields.
+    #[serde(with = "crate::tree::value::fields")]
+    pub fields: Payload,
 }
 
 impl TreeEntry {
@@ -64,8 +69,8 @@ impl TreeEntry {
             Held::Folder => (EntryKind::Folder, None),
             Held::Link(target) => (EntryKind::Link, Some(target)),
         };
-        let Version { mode, modified_ns, recorded_ms, .. } = version;
-        Self { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms }
+        let Version { mode, modified_ns, recorded_ms, fields, .. } = version;
+        Self { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms, fields }
     }
 }
 
@@ -136,17 +141,19 @@ pub struct ListFiles {
     pub after: Option<String>,
     /// Entries of one page, 1 to 10,000.
     pub limit: usize,
+    /// Only what passes this condition on its fields: `tags contains 'draft' and bytes > 1000`.
+    pub filter: Option<String>,
 }
 
 impl ListFiles {
     /// All of a tree.
     pub fn of(at: TreeAt) -> Self {
-        Self { at, below: String::new(), after: None, limit: 1_000 }
+        Self { at, below: String::new(), after: None, limit: 1_000, filter: None }
     }
 }
 
 /// A page of entries.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TreePage {
     /// In the order of the bytes of their paths.
     pub entries: Vec<TreeEntry>,
@@ -158,14 +165,21 @@ pub struct TreePage {
 pub(crate) fn list(rows: &dyn Rows, ask: &ListFiles) -> Result<TreePage> {
     check_limit(ask.limit)?;
     check_place(&ask.below)?;
+    let condition = Condition::of(ask.filter.as_deref())?;
     let moment = ask.at.moment(rows)?;
+    if let (Some(condition), None) = (&condition, &ask.after) {
+        condition.check_known(rows, &ask.at.tree, moment, "")?;
+    }
     let mut page = TreePage::default();
-    visit(rows, &ask.at.tree, moment, &ask.below, ask.after.as_deref(), &mut |entry| {
+    visit_versions(rows, &ask.at.tree, moment, &ask.below, ask.after.as_deref(), &mut |path, sequence, version| {
+        if condition.as_ref().is_some_and(|condition| !condition.passes(path, sequence, &version)) {
+            return Ok(true);
+        }
         if page.entries.len() == ask.limit {
             page.cursor = page.entries.last().map(|last: &TreeEntry| last.path.clone());
             return Ok(false);
         }
-        page.entries.push(entry);
+        page.entries.push(TreeEntry::of(path.to_owned(), sequence, version));
         Ok(true)
     })?;
     Ok(page)
@@ -270,7 +284,7 @@ pub(crate) fn versions(rows: &dyn Rows, tree: &str, path: &str) -> Result<Vec<Tr
 }
 
 /// Bytes of a file, and how it stood.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePart {
     /// The version that was read.
     pub entry: TreeEntry,

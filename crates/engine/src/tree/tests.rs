@@ -75,7 +75,7 @@ fn file(path: &str, bytes: &[u8]) -> PutFile {
 
 fn files_of(tree: &str, files: &[(&str, &[u8])]) -> PutFiles {
     let files = files.iter().map(|(path, bytes)| file(path, bytes)).collect();
-    PutFiles { tree: tree.into(), files, gone: Vec::new() }
+    PutFiles { tree: tree.into(), files, ..PutFiles::default() }
 }
 
 fn noise(seed: u64, bytes: usize) -> Vec<u8> {
@@ -252,7 +252,7 @@ fn a_file_may_come_in_parts() {
     let put = |path: &str| PutFiles {
         tree: "t".into(),
         files: vec![PutFile { path: path.into(), mode: 0o600, modified_ns: 0, what: what.clone() }],
-        gone: Vec::new(),
+        ..PutFiles::default()
     };
     trees.put(put("big")).unwrap();
     assert_eq!(trees.put(put("big again")).unwrap_err().kind, ErrorKind::NotFound);
@@ -267,7 +267,7 @@ fn a_file_may_come_in_parts() {
     trees.upload(upload, 0, &data, true).unwrap();
     let what = PutWhat::Uploaded(upload);
     let again = PutFile { path: "big".into(), mode: 0o600, modified_ns: 0, what };
-    let report = trees.put(PutFiles { tree: "t".into(), files: vec![again], gone: Vec::new() }).unwrap();
+    let report = trees.put(PutFiles { tree: "t".into(), files: vec![again], ..PutFiles::default() }).unwrap();
     assert_eq!((report.unchanged, report.changed), (1, 0));
     // What is known of contents lies behind all uploads.
     let to = std::ops::Bound::Excluded(key::grams());
@@ -403,6 +403,7 @@ fn grep_of(pattern: &str, as_of: Option<&str>) -> GrepTree {
         cursor: None,
         bytes_max: GREP_BYTES_MAX,
         index: GrepIndex::Auto,
+        filter: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use nuthatch_filter::Payload;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -38,7 +39,7 @@ impl FromStr for ContentId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || Error::invalid(format!("{text:?} is not a content id; it has 64 hexadecimal digits"));
+        let wrong = || Error::invalid(format!("{text:?} is not a BLAKE3 hash, which has 64 hexadecimal digits"));
         let hash = blake3::Hash::from_hex(text).map_err(|_| wrong())?;
         Ok(Self(*hash.as_bytes()))
     }
@@ -63,8 +64,9 @@ impl<'d> Deserialize<'d> for ContentId {
     }
 }
 
-/// A version of a path, as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A version of a path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Spelt", into = "Spelt")]
 pub(crate) struct Version {
     pub what: Held,
     /// Permission bits.
@@ -73,6 +75,74 @@ pub(crate) struct Version {
     pub modified_ns: i64,
     /// When it was written, in milliseconds since 1970.
     pub recorded_ms: u64,
+    /// What callers say of it.
+    pub fields: Payload,
+}
+
+/// A version as it is stored: one without fields as in folders that know none.
+#[derive(Serialize, Deserialize)]
+struct Spelt {
+    what: SpeltHeld,
+    mode: u32,
+    modified_ns: i64,
+    recorded_ms: u64,
+}
+
+/// What is behind the first four came later.
+#[derive(Serialize, Deserialize)]
+enum SpeltHeld {
+    Gone,
+    File { content: ContentId, bytes: u64 },
+    Folder,
+    Link(String),
+    WithFields(Held, #[serde(with = "crate::codec::payload")] Payload),
+}
+
+impl From<Spelt> for Version {
+    fn from(Spelt { what, mode, modified_ns, recorded_ms }: Spelt) -> Self {
+        let (what, fields) = match what {
+            SpeltHeld::Gone => (Held::Gone, Payload::new()),
+            SpeltHeld::File { content, bytes } => (Held::File { content, bytes }, Payload::new()),
+            SpeltHeld::Folder => (Held::Folder, Payload::new()),
+            SpeltHeld::Link(target) => (Held::Link(target), Payload::new()),
+            SpeltHeld::WithFields(what, fields) => (what, fields),
+        };
+        Self { what, mode, modified_ns, recorded_ms, fields }
+    }
+}
+
+impl From<Version> for Spelt {
+    fn from(Version { what, mode, modified_ns, recorded_ms, fields }: Version) -> Self {
+        let what = match what {
+            what if !fields.is_empty() => SpeltHeld::WithFields(what, fields),
+            Held::Gone => SpeltHeld::Gone,
+            Held::File { content, bytes } => SpeltHeld::File { content, bytes },
+            Held::Folder => SpeltHeld::Folder,
+            Held::Link(target) => SpeltHeld::Link(target),
+        };
+        Self { what, mode, modified_ns, recorded_ms }
+    }
+}
+
+/// `#[serde(with = "fields")]`: fields as an object in JSON, in their stored form elsewhere.
+pub(crate) mod fields {
+    use nuthatch_filter::{Payload, payload_from_json, payload_to_json};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(fields: &Payload, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match to.is_human_readable() {
+            true => payload_to_json(fields).serialize(to),
+            false => crate::codec::payload::serialize(fields, to),
+        }
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Payload, D::Error> {
+        match from.is_human_readable() {
+            true => payload_from_json(serde_json::Value::deserialize(from)?).map_err(D::Error::custom),
+            false => crate::codec::payload::deserialize(from),
+        }
+    }
 }
 
 /// What a version has at its path.
@@ -211,8 +281,20 @@ mod tests {
             mode: 0o644,
             modified_ns: -5,
             recorded_ms: 7,
+            fields: Payload::new(),
         };
-        assert_eq!(decode::<Version>(&encode(&version).unwrap()).unwrap(), version);
+        let stored = encode(&version).unwrap();
+        assert_eq!(decode::<Version>(&stored).unwrap(), version);
+        assert_eq!(
+            stored[1..35],
+            [&[1][..], &ContentId::of(b"x").0, &[1]].concat(),
+            "as in folders that know no fields"
+        );
+        for what in [version.what.clone(), Held::Link("x".into())] {
+            let fields = Payload::from([("tags".to_owned(), vec!["a"].into()), ("n".to_owned(), 1.5.into())]);
+            let version = Version { what, fields, ..version.clone() };
+            assert_eq!(decode::<Version>(&encode(&version).unwrap()).unwrap(), version);
+        }
         for bytes in [&b""[..], &[2, 0, 0, 0, 0], &[1, 9]] {
             assert!(decode::<Version>(bytes).is_err());
         }

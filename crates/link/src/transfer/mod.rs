@@ -1,5 +1,7 @@
 //! Reading an export.
 
+mod trees;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -29,7 +31,7 @@ pub struct ImportOptions<'a> {
     /// Only this collection, and no keyspace or graph.
     pub collection: Option<String>,
     /// Import into existing collections, keyspaces and graphs: an equal id or key is replaced. Without it they are
-    /// refused.
+    /// refused. A tree that exists is refused, unless it is what the export has.
     pub merge: bool,
     /// Gets the progress.
     pub on_progress: OnProgress<'a>,
@@ -46,6 +48,8 @@ pub struct ImportReport {
     pub keyspaces: Vec<String>,
     /// Names of the graphs.
     pub graphs: Vec<String>,
+    /// Names of the trees.
+    pub trees: Vec<String>,
     /// Records of all collections.
     pub records: u64,
     /// Files of all collections.
@@ -65,8 +69,9 @@ impl Database {
     /// data folder.
     ///
     /// # Errors
-    /// `Invalid` when a collection, keyspace or graph exists already (unless `merge`), or a line is not in the export's
-    /// format: the error names its file and number, and earlier lines stay; `Unavailable` when it was cancelled.
+    /// `Invalid` when a tree exists already, or (unless `merge`) a collection, keyspace or graph, or a line is not in the
+    /// export's format: the error names its file and number, and earlier lines stay. Trees are looked at before anything is
+    /// written, and are there as a whole or not at all. `Unavailable` when it was cancelled.
     pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
         import(self, folder.as_ref(), options)
     }
@@ -83,6 +88,8 @@ fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Resul
         manifest.collections.retain(|entry| entry.name == *only);
         manifest.keyspaces.clear();
         manifest.graphs.clear();
+        manifest.trees.clear();
+        manifest.contents = None;
         if manifest.collections.is_empty() {
             let why = format!("it has no collection {only:?}; it has: {}", names.join(", "));
             return Err(Error::not_found(why).about(What::Collection, only));
@@ -99,6 +106,9 @@ fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Resul
         )));
     }
     let mut report = ImportReport::default();
+    // First, because they come as a whole or not at all.
+    let found = trees::look(db, folder, &manifest, &mut options)?;
+    report.trees = found.import(db, &mut options)?;
     for entry in &manifest.collections {
         let collection = collection_for(db, entry)?;
         let place = inside(folder, &entry.folder)?;

@@ -193,6 +193,7 @@ impl Grepping {
             request,
             history: self.history,
             index: GrepIndex::Auto,
+            filter: None,
             cursor: cursor.map_err(|_| no_cursor(start.cursor.as_deref().unwrap_or_default()))?,
             // Of what is found only so much can be shown; what a page has beyond that is searched again.
             bytes_max: (Budget::of(self.max_tokens)?.bytes_left()).min(GREP_BYTES_MAX),

@@ -2,9 +2,10 @@
 
 use nuthatch_link::{
     ChangeKind, EntryKind, PutReport, Retention as EngineRetention, Totals as EngineTotals, TreeChange, TreeEntry,
-    TreeInfo, TreeSnapshot,
+    TreeInfo, TreeRoot, TreeSnapshot, VerifyPage, payload_to_json,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// A tree, and what it holds.
@@ -87,6 +88,8 @@ pub struct Entry {
     sequence: u64,
     /// When that was, in milliseconds since 1970.
     recorded_ms: u64,
+    /// Tags, and whatever else callers said of it.
+    fields: Map<String, Value>,
 }
 
 /// What a write did.
@@ -145,6 +148,59 @@ pub struct Snapshot {
     created_ms: u64,
 }
 
+/// The root of a tree, or of a folder in it, and what it is over.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TreeRoot)]
+pub struct Root {
+    /// A BLAKE3 hash, 64 hexadecimal digits.
+    root: String,
+    files: u64,
+    /// Folders that were put for themselves.
+    folders: u64,
+    /// Symbolic links.
+    links: u64,
+    /// Of the files, as they were put.
+    bytes: u64,
+}
+
+/// What reading the files of a tree has found.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TreeVerified)]
+pub struct Verified {
+    /// On the first page; null also when the list of the files is damaged.
+    root: Option<Root>,
+    /// The moment that was read. Give it to the pages that follow.
+    as_of: String,
+    /// Files that were read.
+    files: u64,
+    /// Of these, as they were put.
+    bytes: u64,
+    damaged: Vec<Damaged>,
+    /// The path to go on after; null at the end.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = DamagedTreeFile)]
+struct Damaged {
+    /// Empty where the list of the files cannot be read to its end.
+    path: String,
+    why: String,
+}
+
+impl From<TreeRoot> for Root {
+    fn from(TreeRoot { root, files, folders, links, bytes }: TreeRoot) -> Self {
+        Self { root: root.to_string(), files, folders, links, bytes }
+    }
+}
+
+impl From<VerifyPage> for Verified {
+    fn from(VerifyPage { root, as_of, files, bytes, damaged, cursor }: VerifyPage) -> Self {
+        let damaged = damaged.into_iter().map(|file| Damaged { path: file.path, why: file.why });
+        Self { root: root.map(Into::into), as_of, files, bytes, damaged: damaged.collect(), cursor }
+    }
+}
+
 impl From<TreeInfo> for Info {
     fn from(info: TreeInfo) -> Self {
         let TreeInfo { name, created_ms, retention, files, bytes, versions, snapshots, together } = info;
@@ -158,7 +214,7 @@ impl From<TreeInfo> for Info {
 
 impl From<TreeEntry> for Entry {
     fn from(entry: TreeEntry) -> Self {
-        let TreeEntry { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms } = entry;
+        let TreeEntry { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms, fields } = entry;
         let kind = match kind {
             EntryKind::File => Kind::File,
             EntryKind::Folder => Kind::Folder,
@@ -166,7 +222,8 @@ impl From<TreeEntry> for Entry {
             EntryKind::Gone => Kind::Gone,
         };
         let content = content.map(|content| content.to_string());
-        Self { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms }
+        let fields = payload_to_json(&fields);
+        Self { path, kind, bytes, content, target, mode, modified_ns, sequence, recorded_ms, fields }
     }
 }
 

@@ -45,9 +45,11 @@ struct Place {
     pages: bool,
     cursor: Option<String>,
     index: GrepIndex,
+    #[serde(rename = "where")]
+    filter: Option<String>,
 }
 
-const PLACE: [&str; 6] = ["below", "as_of", "history", "pages", "cursor", "index"];
+const PLACE: [&str; 7] = ["below", "as_of", "history", "pages", "cursor", "index", "where"];
 
 /// What ripgrep is to search for, and where. Each default is what ripgrep does without the flag when its output is no terminal.
 #[derive(Default, Deserialize, ToSchema)]
@@ -70,6 +72,9 @@ struct Grep {
     /// The cursor of the page before; the rest of the request is the same.
     cursor: Option<String>,
     index: Index,
+    /// Searches only files that pass this condition on their fields, such as `tags contains 'draft'`.
+    #[serde(rename = "where")]
+    filter: Option<String>,
     /// The patterns are texts (`-F`).
     fixed_strings: bool,
     /// `-i`.
@@ -338,7 +343,8 @@ async fn index(
 fn ask_of(tree: String, mut value: Map<String, Value>) -> Result<(GrepTree, bool), Problem> {
     let wrong = |why| Problem::invalid(format!("the body: {why}"));
     let place: Map<_, _> = PLACE.iter().filter_map(|name| value.remove_entry(*name)).collect();
-    let Place { below, as_of, history, pages, cursor, index } = parse_from(Value::Object(place)).map_err(wrong)?;
+    let Place { below, as_of, history, pages, cursor, index, filter } =
+        parse_from(Value::Object(place)).map_err(wrong)?;
     let request: GrepRequest = parse_from(Value::Object(value)).map_err(wrong)?;
     if (pages || cursor.is_some()) && request.output != GrepOutput::Json {
         return Err(Problem::invalid("pages and their cursors are for `\"output\": \"json\"`; leave them out"));
@@ -346,7 +352,7 @@ fn ask_of(tree: String, mut value: Map<String, Value>) -> Result<(GrepTree, bool
     let cursor = cursor.map(|cursor| serde_json::from_str(&cursor)).transpose();
     let cursor = cursor.map_err(|_| Problem::invalid("the cursor is none that this server returned"))?;
     let at = TreeAt { tree, as_of };
-    Ok((GrepTree { at, below, request, history, cursor, bytes_max: PAGE_BYTES, index }, pages))
+    Ok((GrepTree { at, below, request, history, cursor, bytes_max: PAGE_BYTES, index, filter }, pages))
 }
 
 /// A search that is being answered, a page at a time: the next one is searched when the client has taken this one.

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use nuthatch_dialect::FieldChange;
+use nuthatch_dialect::operations::Facet;
 use nuthatch_link::{
-    DiffTrees, Error, ErrorKind, PutFile, PutFiles, PutWhat, Retention as EngineRetention, TreeAt, What,
+    CountTree, DiffTrees, Error, ErrorKind, ListFiles, PutFile, PutFiles, PutWhat, Retention as EngineRetention,
+    TreeAt, What,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -17,7 +20,7 @@ use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
-use crate::api::tree_entries::{Change, Entry, Info, Report, Retention, Snapshot};
+use crate::api::tree_entries::{Change, Entry, Info, Report, Retention, Root, Snapshot, Verified};
 use crate::caller::{Reading, Writing};
 use crate::clock;
 use crate::extract::{Json, Parameters, Segments};
@@ -26,6 +29,8 @@ use crate::shared::Shared;
 
 /// More would make an answer of hundreds of megabytes.
 const CHANGES_MAX: usize = 100_000;
+/// Values of one field in an answer.
+const FACETS_MAX: usize = 10_000;
 /// Permission bits of a file whose writer says nothing.
 pub const MODE_DEFAULT: u32 = 0o644;
 
@@ -40,6 +45,10 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(snapshots, name_snapshot))
         .routes(routes!(drop_snapshot))
         .routes(routes!(set_retention))
+        .routes(routes!(root))
+        .routes(routes!(verify))
+        .routes(routes!(update))
+        .routes(routes!(facets))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -78,6 +87,83 @@ struct Listing {
     #[serde(default = "page_default")]
     #[param(minimum = 1, maximum = 10000)]
     limit: usize,
+    /// Only what passes this condition on its fields, such as `tags contains 'draft'`.
+    #[serde(rename = "where")]
+    #[param(rename = "where")]
+    filter: Option<String>,
+}
+
+/// Which fields change, of which files.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UpdateTree)]
+struct Update {
+    /// Files, and folders with everything below them; absent or empty for all files.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Of these, only files that pass this condition on their fields.
+    #[serde(rename = "where")]
+    filter: Option<String>,
+    change: FieldChange,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = UpdatedTree)]
+struct Updated {
+    /// Files that the change made others.
+    updated: u64,
+}
+
+/// Which values to count, of which files.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TreeFacetsQuestion)]
+struct Count {
+    /// Fields that files were given, or `path`, `name`, `mode`, `mtime`, `sequence`, `bytes`, `content`.
+    #[schema(min_items = 1)]
+    fields: Vec<String>,
+    /// Only files that pass this condition on their fields.
+    #[serde(rename = "where")]
+    filter: Option<String>,
+    /// Only what stands at this path or below it.
+    #[serde(default)]
+    below: String,
+    /// The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`.
+    as_of: Option<String>,
+    /// Values of each field, the most frequent ones; default 10.
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: Option<usize>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = TreeFacets)]
+struct Counted {
+    /// In the order of the fields.
+    facets: Vec<Facet>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Place {
+    /// Only what stands below this path.
+    #[serde(default)]
+    below: String,
+    /// The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`.
+    as_of: Option<String>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Verifying {
+    /// Only what stands at this path or below it.
+    #[serde(default)]
+    below: String,
+    /// The tree as it was: the name of one of its snapshots, a sequence, or a time. For the next page, the `as_of` of the answer.
+    as_of: Option<String>,
+    /// The cursor that the previous page returned.
+    after: Option<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -236,11 +322,11 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
 async fn entries(
     ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
-    Parameters(Listing { below, as_of, after, limit }): Parameters<Listing>,
+    Parameters(Listing { below, as_of, after, limit, filter }): Parameters<Listing>,
 ) -> Result<Response, Problem> {
     let page = caller.run(move |database| {
         let files = read_point.tree(database, &name)?;
-        files.list(as_of.as_deref(), &below, after, limit)
+        files.page(ListFiles { at: files.at(as_of.as_deref()), below, after, limit, filter })
     });
     let page = page.await?;
     Ok(reply::json(&Page { entries: page.entries.into_iter().map(Into::into).collect(), cursor: page.cursor }))
@@ -362,4 +448,71 @@ async fn set_retention(
         tree.set_retention(EngineRetention { versions, seconds })
     });
     changed.await.map(|()| reply::nothing())
+}
+
+/// The root of a tree, or of a folder in it: one hash over paths, modes, targets of links and contents. Two states have the same
+/// root exactly when they do not differ, in whatever database they are.
+#[utoipa::path(get, path = "/v1/trees/{tree}/root", tag = "trees", security(("key" = ["read"])),
+    params(("tree" = String, Path), Place, AsOf), responses((status = 200, description = "The root", body = Root)))]
+async fn root(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+    Parameters(Place { below, as_of }): Parameters<Place>,
+) -> Result<Response, Problem> {
+    let root = caller.run(move |database| read_point.tree(database, &name)?.root(as_of.as_deref(), &below));
+    Ok(reply::json(&Root::from(root.await?)))
+}
+
+/// Reads the files of a tree, compares their chunks and their bytes with their hashes, and names those that are damaged. A page
+/// reads 64 MiB, or 5,000 paths.
+#[utoipa::path(get, path = "/v1/trees/{tree}/verify", tag = "trees", security(("key" = ["read"])),
+    params(("tree" = String, Path), Verifying, AsOf), responses((status = 200, description = "What was found", body = Verified)))]
+async fn verify(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+    Parameters(Verifying { below, as_of, after }): Parameters<Verifying>,
+) -> Result<Response, Problem> {
+    let page = caller.run(move |database| {
+        let files = read_point.tree(database, &name)?;
+        files.verify_page(as_of.as_deref(), &below, after)
+    });
+    Ok(reply::json(&Verified::from(page.await?)))
+}
+
+/// Changes fields of the files of a tree as they are now, without sending the files again. Earlier versions keep the fields that
+/// they had.
+#[utoipa::path(patch, path = "/v1/trees/{tree}/fields", tag = "trees", security(("key" = ["write"])),
+    params(("tree" = String, Path), Durably), request_body = Update, responses((status = 200, description = "How many files changed", body = Updated)))]
+async fn update(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value: Update { paths, filter, change }, held }: Json<Update>,
+) -> Result<Response, Problem> {
+    let updated = caller.run(move |database| {
+        let tree = database.existing_tree(&name)?.with_durability(how.durability.into());
+        let updated = tree.update(paths, filter.as_deref(), change.into_engine()?);
+        drop(held);
+        updated
+    });
+    Ok(reply::json(&Updated { updated: updated.await? }))
+}
+
+/// Counts the values of fields among the files of a tree, as it is or as it was.
+#[utoipa::path(post, path = "/v1/trees/{tree}/facets", tag = "trees", security(("key" = ["read"])),
+    params(("tree" = String, Path), AsOf), request_body = Count, responses((status = 200, description = "The values of each field", body = Counted)))]
+async fn facets(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value: Count { fields, filter, below, as_of, limit }, .. }: Json<Count>,
+) -> Result<Response, Problem> {
+    let limit = limit.unwrap_or(10);
+    if !(1..=FACETS_MAX).contains(&limit) {
+        return Err(Problem::invalid(format!("limit is {limit}; ask for 1 to {FACETS_MAX} values of each field")));
+    }
+    let counted = caller.run(move |database| {
+        let files = read_point.tree(database, &name)?;
+        files.facets(CountTree { at: files.at(as_of.as_deref()), below, fields, filter, limit })
+    });
+    Ok(reply::json(&Counted { facets: counted.await?.into_iter().map(Into::into).collect() }))
 }

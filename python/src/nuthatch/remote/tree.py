@@ -17,6 +17,7 @@ from .reads import Named
 from .values import bytes_json
 
 if TYPE_CHECKING:
+    from ..changes import ChangeParts
     from ..queries import Asked
     from ..results import Results
     from ..tree_grep import GrepParts
@@ -34,14 +35,15 @@ class TreeReads(Named):
         return found
 
     def list_entries(
-        self, as_of: str | None, below: str, after: str | None, limit: int
+        self, as_of: str | None, below: str, after: str | None, limit: int, condition: str | None
     ) -> tuple[list[dict[str, Any]], str | None]:
-        page = self._read("GET", "entries", None, as_of=as_of, below=below, after=after, limit=limit)
+        asked = {"as_of": as_of, "below": below, "after": after, "limit": limit, "where": condition}
+        page = self._read("GET", "entries", None, **asked)
         return page["entries"], page["cursor"]
 
     def entry(self, as_of: str | None, path: str) -> dict[str, Any] | None:
         _core.check_tree(self._name, path)
-        found, _ = self.list_entries(as_of, path, None, 1)
+        found, _ = self.list_entries(as_of, path, None, 1, None)
         return found[0] if found and found[0]["path"] == path else None
 
     def versions(self, path: str) -> list[dict[str, Any]]:
@@ -70,6 +72,22 @@ class TreeReads(Named):
 
     def snapshots(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._read("GET", "snapshots", None)["snapshots"]
+        return found
+
+    def facets(
+        self, as_of: str | None, below: str, fields: list[str], condition: str | None, limit: int
+    ) -> list[dict[str, Any]]:
+        body = {"fields": fields, "where": condition, "below": below, "as_of": as_of, "limit": limit}
+        found: list[dict[str, Any]] = self._read("POST", "facets", body)["facets"]
+        return found
+
+    def root(self, as_of: str | None, below: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._read("GET", "root", None, as_of=as_of, below=below)
+        return found
+
+    def verify(self, as_of: str | None, below: str, after: str | None) -> dict[str, Any]:
+        place = self._place("verify", as_of=as_of, below=below, after=after)
+        found: dict[str, Any] = self._caller.ask("GET", place, None, is_read=True, is_long=True).json()
         return found
 
     def grep(self, question: str) -> GrepParts:
@@ -117,6 +135,9 @@ class TreeReads(Named):
         not_over_http("searching a tree of a snapshot", "search the tree, as of one of its own snapshots")
 
     def make_passages(self, as_of: str | None, cancel: _core.CancelFlag | None) -> dict[str, Any]:
+        _read_only()
+
+    def update(self, paths: list[str], condition: str | None, change: ChangeParts) -> int:
         _read_only()
 
     def remove(self, path: str) -> int:
@@ -185,6 +206,13 @@ class Tree(TreeReads):
             answer = self._caller.ask("POST", place, {"put": put, "remove": gone})
         report: dict[str, Any] = answer.json()
         return report
+
+    def update(self, paths: list[str], condition: str | None, change: ChangeParts) -> int:
+        of = json.dumps({"paths": paths, "where": condition}).encode()
+        body = of.removesuffix(b"}") + b',"change":' + _core.change_json(change) + b"}"
+        place = self._place("fields", durability=self._durability)
+        updated: int = self._caller.write("PATCH", place, body)["updated"]
+        return updated
 
     def remove(self, path: str) -> int:
         removed: int = self._caller.write("DELETE", self._file(path, durability=self._durability))["removed"]

@@ -108,13 +108,14 @@ impl Import {
                     "keys": report.keys,
                     "nodes": report.nodes,
                     "edges": report.edges,
+                    "trees": report.trees,
                     "seconds": report.elapsed.as_secs_f64(),
                 }),
             )?,
             false => writeln!(
                 out,
                 "{GOOD}imported{GOOD:#}  {BOLD}{}{BOLD:#}  {}, {}, {}",
-                [&report.collections[..], &report.keyspaces[..], &report.graphs[..]].concat().join(", "),
+                [&report.collections[..], &report.keyspaces, &report.graphs, &report.trees].concat().join(", "),
                 count(report.records, "record"),
                 count(report.keys, "key"),
                 duration(report.elapsed)

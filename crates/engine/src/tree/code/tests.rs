@@ -37,7 +37,7 @@ impl Shed {
             PutFile { path: (*path).into(), mode: 0o644, modified_ns: 0, what }
         };
         let files = files.iter().map(file).collect();
-        self.trees().put(PutFiles { tree: tree.into(), files, gone: Vec::new() }).unwrap();
+        self.trees().put(PutFiles { tree: tree.into(), files, ..PutFiles::default() }).unwrap();
     }
 
     fn ask(&self, question: CodeQuestion) -> CodeAnswer {

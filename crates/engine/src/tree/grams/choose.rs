@@ -8,6 +8,7 @@ use nuthatch_grep::{Bits, Gram, Needed, Postings, no_bits, part_of};
 use crate::Result;
 use crate::kv::{KeyScan, Rows};
 use crate::tree::draft::lacking;
+use crate::tree::fields::Condition;
 use crate::tree::grams::{Block, Derived, Pending, block_of, head, number_in, state};
 use crate::tree::grep::{GrepIndex, GrepRead, GrepTree, Wanted};
 use crate::tree::path::lies_at;
@@ -51,6 +52,7 @@ pub(crate) fn choose(
     rows: &dyn Rows,
     ask: &GrepTree,
     moment: Moment,
+    condition: Option<&Condition>,
     wants: &dyn Fn(&str) -> bool,
     read: &mut GrepRead,
 ) -> Result<Choice> {
@@ -86,7 +88,13 @@ pub(crate) fn choose(
         return Ok(Choice::Scan("too many contents may match"));
     }
     let versions = versions(rows, ask, wants, &candidates.numbers)?;
-    let wanted = if ask.history { every(rows, ask, moment, versions)? } else { latest(rows, ask, moment, versions)? };
+    let passes = |path: &str, sequence: u64, version: &Version| {
+        condition.is_none_or(|condition| condition.passes(path, sequence, version))
+    };
+    let wanted = match ask.history {
+        true => every(rows, ask, moment, versions, &passes)?,
+        false => latest(rows, ask, moment, versions, &passes)?,
+    };
     Ok(Choice::Files(wanted))
 }
 
@@ -197,13 +205,21 @@ fn versions(rows: &dyn Rows, ask: &GrepTree, wants: &dyn Fn(&str) -> bool, numbe
 }
 
 /// Those that were there at the moment.
-fn latest(rows: &dyn Rows, ask: &GrepTree, moment: Moment, found: Versions) -> Result<Vec<Wanted>> {
+fn latest(
+    rows: &dyn Rows,
+    ask: &GrepTree,
+    moment: Moment,
+    found: Versions,
+    passes: &dyn Fn(&str, u64, &Version) -> bool,
+) -> Result<Vec<Wanted>> {
     let mut wanted = Vec::with_capacity(found.len());
     for (path, sequences) in found {
         let versions = history::versions(rows, &ask.at.tree, &path)?;
         let seen = versions.into_iter().find(|(sequence, version)| moment.shows(*sequence, version));
-        if let Some((sequence, Version { what: Held::File { content, bytes }, .. })) = seen
+        if let Some((sequence, version)) = seen
             && sequences.contains(&sequence)
+            && passes(&path, sequence, &version)
+            && let Held::File { content, bytes } = version.what
         {
             wanted.push(Wanted { path, sequence, content, bytes, printed: 0 });
         }
@@ -212,7 +228,13 @@ fn latest(rows: &dyn Rows, ask: &GrepTree, moment: Moment, found: Versions) -> R
 }
 
 /// All up to the moment, each content of a path once.
-fn every(rows: &dyn Rows, ask: &GrepTree, moment: Moment, found: Versions) -> Result<Vec<Wanted>> {
+fn every(
+    rows: &dyn Rows,
+    ask: &GrepTree,
+    moment: Moment,
+    found: Versions,
+    passes: &dyn Fn(&str, u64, &Version) -> bool,
+) -> Result<Vec<Wanted>> {
     let mut wanted = Vec::with_capacity(found.len());
     for (path, sequences) in found {
         let keys: Vec<Vec<u8>> =
@@ -222,6 +244,7 @@ fn every(rows: &dyn Rows, ask: &GrepTree, moment: Moment, found: Versions) -> Re
             let version: Version = decode(&stored.ok_or_else(lacking)?)?;
             if let Held::File { content, bytes } = version.what
                 && moment.shows(sequence, &version)
+                && passes(&path, sequence, &version)
                 && !held.contains(&content)
             {
                 held.push(content);

@@ -14,6 +14,7 @@ use crate::call::{Choice, Waits};
 use crate::collection::{Answer, Hit, Search};
 use crate::file_entry::passage_id;
 use crate::kv::Rows;
+use crate::tree::fields;
 use crate::tree::path::{check_place, lies_at};
 use crate::tree::value::{Held, Version};
 use crate::tree::{ContentId, TreeAt, read};
@@ -21,26 +22,6 @@ use crate::{Error, Result, What};
 
 /// Paths that a hit names; it counts all.
 const PATHS_SHOWN: usize = 10;
-/// Fields of a passage that its content tells, whatever the path.
-const OF_PASSAGE: [&str; 14] = [
-    "kind",
-    "lang",
-    "mime",
-    "bytes",
-    "passage",
-    "start_line",
-    "end_line",
-    "start_byte",
-    "end_byte",
-    "title",
-    "heading",
-    "page",
-    "place",
-    CONTENT,
-];
-/// Fields of a file in a tree.
-const OF_FILE: [&str; 5] = ["path", "name", "mtime", "mode", "sequence"];
-
 /// A search of a tree's files by their passages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SearchTree {
@@ -82,7 +63,9 @@ impl TreePassages {
         check_place(&ask.below)?;
         ask.search.check()?;
         if let Some(filter) = &ask.search.filter {
-            check_fields(filter)?;
+            self.trees
+                .keyspace
+                .at_once(|rows| fields::check_known(filter, rows, &ask.at.tree, ask.at.moment(rows)?, ""))?;
         }
         let (live, made) = self.complete(&ask.at)?;
         if made.left > 0 {
@@ -228,32 +211,14 @@ fn chosen(rows: &dyn Rows, ask: &SearchTree, live: &Live) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// What conditions may ask of a file.
+/// What a hit says of its file; its content is the passage's own field.
 fn file_fields(path: &str, sequence: u64, version: &Version) -> Payload {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    Payload::from([
-        ("path".to_owned(), Value::Text(path.to_owned())),
-        ("name".to_owned(), Value::Text(name.to_owned())),
-        ("mtime".to_owned(), Value::Datetime(version.modified_ns.div_euclid(1000))),
-        ("mode".to_owned(), Value::Int(version.mode.into())),
-        ("sequence".to_owned(), Value::Int(sequence as i64)),
-    ])
+    let mut fields = fields::file_fields(path, sequence, version);
+    fields.retain(|name, _| is_of_file(name));
+    fields
 }
 
 /// Whether a field is one of the file, not of its passages.
 fn is_of_file(field: &str) -> bool {
-    let first = field.split('.').next().unwrap_or(field);
-    !OF_PASSAGE.contains(&first)
-}
-
-fn check_fields(filter: &Filter) -> Result<()> {
-    let unknown = filter.fields().into_iter().find(|field| is_of_file(field) && !OF_FILE.contains(field));
-    match unknown {
-        None => Ok(()),
-        Some(field) => Err(Error::invalid(format!(
-            "unknown field {field:?}; files of a tree have {}, and their passages {}",
-            OF_FILE.join(", "),
-            OF_PASSAGE.join(", ")
-        ))),
-    }
+    !fields::is_of_passage(field)
 }
