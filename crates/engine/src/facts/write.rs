@@ -302,8 +302,8 @@ fn known(draft: &Draft<'_>, new: &NewFact, same: &[Object], functional: bool) ->
     let prefixes = match functional || names.len() * same.len() > TRIPLES_MAX {
         true => names.iter().map(|name| key::of_pair(name, &new.predicate)).collect(),
         false => {
-            let triples = |name| same.iter().map(move |object| key::of_triple(name, &new.predicate, object));
-            names.iter().flat_map(triples).collect()
+            let pairs = names.iter().flat_map(|name| same.iter().map(move |object| (name, object)));
+            pairs.map(|(name, object)| key::of_triple(name, &new.predicate, object)).collect()
         }
     };
     let (mut believed, mut retracted) = (Vec::new(), Vec::new());
