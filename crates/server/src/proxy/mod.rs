@@ -16,6 +16,7 @@ mod exchange;
 mod flight;
 mod gunzip;
 mod identity;
+mod lease;
 mod own;
 mod prepared;
 mod relay;
@@ -43,8 +44,9 @@ use crate::middleware::observe;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use control::Control;
-use exchange::{Exchange, Found};
-use flight::{Decision, Flights};
+use exchange::{Exchange, Found, Keeper};
+use flight::Flights;
+use lease::{Lease, Turn};
 use prepared::Prepared;
 use told::Fate;
 use upstream::Upstream;
@@ -192,7 +194,6 @@ impl Asking<'_> {
         if !control.reads {
             return self.forward(Fate::Miss { why: "refresh", would: None, stored: None }, None, None).await;
         }
-        let seen = proxy.flights.landed();
         let (mut found, mut why) = self.look().await?;
         if let Found::Hit(given) = found {
             return Ok(self.given(given, false));
@@ -205,26 +206,27 @@ impl Asking<'_> {
             Fate::OnlyCached.tell(response.headers_mut(), &control);
             return Ok(response);
         }
-        let mut lead = None;
-        if control.stores {
-            let again = match proxy.flights.decide(exchange.flight(self.caller.tenant(), &proxy.config.cache)) {
-                // Whoever asked the same may have ended between our look and here.
-                Decision::Lead(first) => {
-                    lead = Some(first);
-                    proxy.flights.landed() != seen
+        let mut lease = None;
+        // A cache that fails, or gives nothing, makes nobody wait.
+        if control.stores && !matches!(why, "error" | "off" | "shadow") {
+            match lease::turn(&self.keeper(), why).await? {
+                Turn::Given(given) => return Ok(self.given(given, true)),
+                Turn::Again => {
+                    (found, why) = self.look().await?;
+                    if let Found::Hit(given) = found {
+                        return Ok(self.given(given, true));
+                    }
                 }
-                Decision::Wait(flight) => flight.landed(proxy.config.timeout).await,
-            };
-            if again {
-                let waited = lead.is_none();
-                (found, why) = self.look().await?;
-                if let Found::Hit(given) = found {
-                    return Ok(self.given(given, waited));
-                }
+                Turn::Mine(mine) => lease = Some(mine),
+                Turn::Alone => {}
             }
         }
         let partly = if let Found::Partly(partly) = found { Some(partly) } else { None };
-        self.forward(Fate::Miss { why, would: None, stored: None }, lead, partly).await
+        self.forward(Fate::Miss { why, would: None, stored: None }, lease, partly).await
+    }
+
+    fn keeper(&self) -> Keeper {
+        Keeper { proxy: self.proxy.clone(), caller: self.caller.clone(), exchange: self.exchange.clone() }
     }
 
     /// Looks into the cache. A cache that fails does not keep its callers from their answers.
@@ -274,10 +276,11 @@ impl Asking<'_> {
     async fn forward(
         self,
         fate: Fate,
-        lead: Option<flight::Lead>,
+        lease: Option<Lease>,
         partly: Option<embeddings::Partly>,
     ) -> Result<Response, Problem> {
-        let Self { proxy, caller, parts, mut headers, bytes, held, exchange } = self;
+        let keeper = self.keeper();
+        let Self { proxy, parts, mut headers, bytes, held, exchange, .. } = self;
         // What is recorded must be read, and what is read is sent on as it is.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let body = match &partly {
@@ -285,25 +288,30 @@ impl Asking<'_> {
             None => Body::from(exchange.control.body.clone().map_or(bytes, Into::into)),
         };
         let answer = proxy.upstream.send(proxy.upstream.request(&parts, headers, body)).await;
-        let answer = answer.inspect_err(|problem| {
-            proxy
-                .shared
-                .metrics
-                .proxy
-                .upstream_failed(exchange.api.name(), if problem.status == 504 { "timeout" } else { "unreachable" });
-        })?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(problem) => {
+                let why = if problem.status == 504 { "timeout" } else { "unreachable" };
+                proxy.shared.metrics.proxy.upstream_failed(exchange.api.name(), why);
+                lease::ended(lease, false).await;
+                return Err(problem);
+            }
+        };
         drop(held);
-        let keeper = exchange::Keeper { proxy: proxy.clone(), caller, exchange: exchange.clone() };
         let admitted = parts.extensions.get().cloned();
         let (mut response, fate) = match whole::kind_of(&answer) {
             whole::Kind::Failed => {
                 proxy.shared.metrics.proxy.upstream_failed(exchange.api.name(), "status");
+                lease::ended(lease, false).await;
                 (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("status"))
             }
-            whole::Kind::Other => (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("unreadable")),
-            whole::Kind::Events(decoder) => (relay::heard(answer, decoder, keeper, lead, admitted), fate),
+            whole::Kind::Other => {
+                lease::ended(lease, false).await;
+                (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("unreadable"))
+            }
+            whole::Kind::Events(decoder) => (relay::heard(answer, decoder, keeper, lease, admitted), fate),
             whole::Kind::Document(decoder) => {
-                whole::kept(answer, decoder, keeper, lead, admitted, partly, fate).await?
+                whole::kept(answer, decoder, keeper, lease, admitted, partly, fate).await?
             }
         };
         proxy.count(exchange.api, &fate);

@@ -12,8 +12,8 @@ use nuthatch_llm::Recorder;
 use tokio::time::timeout;
 
 use super::exchange::Keeper;
-use super::flight::Lead;
 use super::gunzip::Decoder;
+use super::lease::{self, Lease};
 use crate::admission::{Admitted, BodyReservation};
 
 /// Bytes of a stream that are kept in memory until its end; a longer one is not stored.
@@ -97,7 +97,7 @@ pub fn heard(
     answer: Response<Body>,
     decoder: Decoder,
     keeper: Keeper,
-    lead: Option<Lead>,
+    lease: Option<Lease>,
     place: Place,
 ) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
@@ -105,7 +105,7 @@ pub fn heard(
     let coming = Coming::new(body, decoder, keeper.proxy.config.timeout);
     let recorder = Recorder::new(keeper.exchange.api, STREAM_BYTES_MAX);
     let held = keeper.proxy.shared.admission.hold();
-    let hearing = Hearing { coming, recorder, keeper, lead, held, _place: place };
+    let hearing = Hearing { coming, recorder, keeper, lease, held, _place: place };
     Response::from_parts(parts, Body::from_stream(stream::unfold(hearing, Hearing::next)))
 }
 
@@ -115,7 +115,7 @@ struct Hearing {
     recorder: Recorder,
     keeper: Keeper,
     /// Of whoever waits for the same answer.
-    lead: Option<Lead>,
+    lease: Option<Lease>,
     held: BodyReservation,
     _place: Place,
 }
@@ -144,19 +144,19 @@ impl Hearing {
             // Others need the memory more than the cache needs this answer.
             self.recorder.give_up();
         }
-        match self.recorder.hear(bytes) {
+        let is_stored = match self.recorder.hear(bytes) {
             Some(answer) => {
-                if self.keeper.keep(answer).await == "yes"
-                    && let Some(lead) = &self.lead
-                {
-                    lead.stored();
-                }
+                lease::settled(&mut self.lease).await;
+                self.keeper.keep(answer).await == "yes"
             }
-            None if self.recorder.is_over() => self.count("unreadable"),
+            None if self.recorder.is_over() => {
+                self.count("unreadable");
+                false
+            }
             None => return,
-        }
+        };
         self.held.clear();
-        self.lead = None;
+        lease::ended(self.lease.take(), is_stored).await;
     }
 
     fn count(&self, result: &'static str) {

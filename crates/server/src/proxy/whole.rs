@@ -6,8 +6,8 @@ use nuthatch_llm::{Answer, Api};
 
 use super::embeddings::{self, Partly};
 use super::exchange::Keeper;
-use super::flight::Lead;
 use super::gunzip::Decoder;
+use super::lease::{self, Lease};
 use super::relay::{self, Coming, Place};
 use super::told::Fate;
 use crate::problem::Problem;
@@ -47,7 +47,7 @@ pub async fn kept(
     answer: Response<Body>,
     decoder: Decoder,
     keeper: Keeper,
-    lead: Option<Lead>,
+    mut lease: Option<Lease>,
     place: Place,
     partly: Option<Partly>,
     fate: Fate,
@@ -63,6 +63,7 @@ pub async fn kept(
         let is_too_much = held.grow(bytes.len() as u64).is_err() || whole.len() > DOCUMENT_BYTES_MAX;
         if is_too_much && partly.is_none() {
             drop(held);
+            lease::ended(lease, false).await;
             return Ok((
                 Response::from_parts(parts, relay::sent(coming, place, whole.into())),
                 fate.stored("too large"),
@@ -74,6 +75,7 @@ pub async fn kept(
         }
     }
     let is_part = partly.is_some();
+    lease::settled(&mut lease).await;
     let (joined, stored) = match (keeper.exchange.api, Answer::whole(&whole)) {
         (Api::Embeddings, Some(said)) => {
             embeddings::kept(&keeper, &said.body, partly).await.unwrap_or((None, "unreadable"))
@@ -81,11 +83,9 @@ pub async fn kept(
         (_, Some(answer)) => (None, keeper.keep(answer).await),
         (_, None) => (None, "unreadable"),
     };
+    lease::ended(lease, stored == "yes").await;
     if is_part && joined.is_none() {
         return Err(Problem::bad_gateway("the provider did not answer with the vectors that it was asked for"));
-    }
-    if let Some(lead) = lead.filter(|_| stored == "yes") {
-        lead.stored();
     }
     Ok((Response::from_parts(parts, Body::from(joined.map_or(Bytes::from(whole), Bytes::from))), fate.stored(stored)))
 }
