@@ -8,6 +8,7 @@
 //! **Invariant:** a stream is stored after its last event and never a part of it; nothing is stored but what the upstream answered;
 //! keys of the upstream go to the upstream alone: they are hashed into the scope, and neither stored nor logged.
 
+mod call;
 mod canned;
 mod control;
 mod demo;
@@ -35,6 +36,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use nuthatch_link::{Result as EngineResult, embed};
 use nuthatch_llm::{Api, Bypass};
+use tracing::Span;
 
 use crate::access::Scope;
 use crate::admission::BodyReservation;
@@ -43,6 +45,8 @@ use crate::config::ProxyConfig;
 use crate::middleware::observe;
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::telemetry::names;
+use call::Call;
 use control::Control;
 use exchange::{Exchange, Found, Keeper};
 use flight::Flights;
@@ -74,8 +78,15 @@ impl Proxy {
         Ok(Self { shared, config, upstream, flights: Arc::default(), prepared })
     }
 
+    /// Counts what became of a request, and says it in the log under the names of OpenTelemetry where there are such.
     fn count(&self, api: Api, fate: &Fate) {
         let (outcome, detail) = fate.counted();
+        let (operation, provider) = names(api);
+        let span = Span::current();
+        span.record("gen_ai.operation.name", operation);
+        span.record("gen_ai.provider.name", provider);
+        span.record("nuthatch.cache.outcome", outcome);
+        span.record("nuthatch.cache.detail", detail);
         self.shared.metrics.proxy.answered(api.name(), outcome, detail);
     }
 }
@@ -287,13 +298,14 @@ impl Asking<'_> {
             Some(partly) => Body::from(partly.request(&exchange)),
             None => Body::from(exchange.control.body.clone().map_or(bytes, Into::into)),
         };
-        let answer = proxy.upstream.send(proxy.upstream.request(&parts, headers, body)).await;
-        let answer = match answer {
+        let call = Call::begin(keeper, lease);
+        let figures = &proxy.shared.metrics.proxy;
+        let answer = match proxy.upstream.send(proxy.upstream.request(&parts, headers, body)).await {
             Ok(answer) => answer,
             Err(problem) => {
                 let why = if problem.status == 504 { "timeout" } else { "unreachable" };
-                proxy.shared.metrics.proxy.upstream_failed(exchange.api.name(), why);
-                lease::ended(lease, false).await;
+                figures.upstream_failed(exchange.api.name(), why);
+                call.fail(why).await;
                 return Err(problem);
             }
         };
@@ -301,18 +313,16 @@ impl Asking<'_> {
         let admitted = parts.extensions.get().cloned();
         let (mut response, fate) = match whole::kind_of(&answer) {
             whole::Kind::Failed => {
-                proxy.shared.metrics.proxy.upstream_failed(exchange.api.name(), "status");
-                lease::ended(lease, false).await;
+                figures.upstream_failed(exchange.api.name(), "status");
+                call.fail(answer.status().as_str()).await;
                 (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("status"))
             }
             whole::Kind::Other => {
-                lease::ended(lease, false).await;
+                call.end(false).await;
                 (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("unreadable"))
             }
-            whole::Kind::Events(decoder) => (relay::heard(answer, decoder, keeper, lease, admitted), fate),
-            whole::Kind::Document(decoder) => {
-                whole::kept(answer, decoder, keeper, lease, admitted, partly, fate).await?
-            }
+            whole::Kind::Events(decoder) => (relay::heard(answer, decoder, call, admitted), fate),
+            whole::Kind::Document(decoder) => whole::kept(answer, decoder, call, admitted, partly, fate).await?,
         };
         proxy.count(exchange.api, &fate);
         fate.tell(response.headers_mut(), &exchange.control);

@@ -843,10 +843,21 @@ fn answers_by_tier_and_what_they_saved_are_counted() {
             "nuthatch_cache_proxy_answers_total{api=\"chat\",result=\"yes\"} 1",
             "nuthatch_cache_proxy_tokens_saved_total{api=\"chat\",kind=\"input\"} 1000",
             "nuthatch_cache_proxy_saved_usd_total 0.00725",
+            // What the provider answered; a request that bypasses the cache is not listened to.
+            "gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",error_type=\"\"} 1",
+            "gen_ai_client_token_usage_sum{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",gen_ai_token_type=\"input\"} 1000.0",
+            "gen_ai_client_token_usage_sum{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",gen_ai_token_type=\"output\"} 500.0",
+            "nuthatch_cache_hits{cache=\"default\",tier=\"canonical\"} 1.0",
+            "nuthatch_cache_saved_usd{cache=\"default\"} 0.00725",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
     }
+    provider.says(|_| Said { status: 429, ..Said::json(&json!({ "error": { "message": "slow down" } })) });
+    ask(&client, CHAT, &[], &chat("b"));
+    let text = client.get("/nuthatch/metrics");
+    let failed = "gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",error_type=\"429\"} 1";
+    assert!(text.text().contains(failed), "{text:?}");
     let stats = client.get("/nuthatch/stats").is(200);
     assert_eq!((&stats["saved"]["tokens"], &stats["cache"]["counts"]["canonical"]), (&json!(1500), &json!(1)));
     place.stop();
