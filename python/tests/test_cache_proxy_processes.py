@@ -85,7 +85,8 @@ class Askers:
     def __init__(self, proxies: list[Proxy], text: str) -> None:
         self.found: list[tuple[str, str]] = []
         self.threads = [
-            threading.Thread(target=self._ask, args=(proxies[at % len(proxies)], text, at % 4 < 2)) for at in range(WAITING)
+            threading.Thread(target=self._ask, args=(proxies[at % len(proxies)], text, at % 4 < 2))
+            for at in range(WAITING)
         ]
         for thread in self.threads:
             thread.start()

@@ -114,14 +114,14 @@ impl Exchange {
                 Sought { ask: self.ask(key), is_prompt: true }
             }
             Asked::One(key) => self.whole(std::slice::from_ref(key), missed),
-            Asked::Each(_, keys) => self.whole(keys, missed),
+            Asked::Each(_, keys) => self.whole(keys, "inputs"),
         }
     }
 
     /// The request itself, under a name that no prompt has.
-    fn whole(&self, keys: &[Key], missed: &str) -> Sought {
+    fn whole(&self, keys: &[Key], kind: &str) -> Sought {
         let keys = keys.iter().map(|(prompt, hash)| Value::from(vec![prompt.as_str(), hash.as_str()]));
-        let name = digest(&Value::Array(vec!["request".into(), missed.into(), keys.collect::<Value>()]));
+        let name = digest(&Value::Array(vec!["request".into(), kind.into(), keys.collect::<Value>()]));
         Sought { ask: self.ask(&(name.clone(), name)), is_prompt: false }
     }
 
@@ -165,7 +165,12 @@ impl Exchange {
     }
 
     fn ask(&self, (prompt, hash): &Key) -> AskCache {
-        AskCache { prompt: prompt.clone(), scope: self.scope_of(hash), ..AskCache::default() }
+        AskCache {
+            prompt: prompt.clone(),
+            scope: self.scope_of(hash),
+            user: self.scope.get(CALLER).cloned(),
+            ..AskCache::default()
+        }
     }
 
     fn scope_of(&self, hash: &str) -> BTreeMap<String, String> {
@@ -244,6 +249,7 @@ impl Exchange {
             sources: self.control.sources.clone(),
             tags: self.control.tags.clone(),
             ttl_ms: self.control.ttl_ms,
+            user: self.scope.get(CALLER).cloned(),
             cost: cost(answer, prices),
             ..StoreAnswer::default()
         })?;
