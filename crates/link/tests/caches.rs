@@ -221,6 +221,38 @@ fn shares_hold_what_a_model_holds() {
     }
 }
 
+#[test]
+fn as_many_answers_go_at_once_as_there_is_no_room_for() {
+    let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+    let fill = |name: &str, change: CacheChange| {
+        let cache = db.cache(name).unwrap();
+        cache.configure(&change).unwrap();
+        for at in 0..300 {
+            cache.store(of("anna", &format!("question {at}"))).unwrap().unwrap();
+        }
+        cache
+    };
+    let large = || StoreAnswer { response: format!("\"{}\"", "x".repeat(60_000)), ..of("anna", "large") };
+    let lowered = fill("lowered", CacheChange::default());
+    lowered.configure(&CacheChange { max_entries: Some(7), ..CacheChange::default() }).unwrap();
+    assert_eq!(prompts(&lowered), (293..300).map(|at| format!("question {at}")).collect());
+    let lowered = fill("lowered-shares", shares(1_000, 0));
+    lowered.configure(&shares(7, 0)).unwrap();
+    assert_eq!(prompts(&lowered), (293..300).map(|at| format!("question {at}")).collect());
+    for (name, change) in [
+        ("bytes", CacheChange { max_bytes: Some(81_000), ..CacheChange::default() }),
+        ("bytes-of-a-user", shares(0, 81_000)),
+    ] {
+        let cache = fill(name, change);
+        let before = cache.stats().unwrap();
+        assert!(before.bytes <= 81_000 && before.entries == 300, "{before:?}");
+        let evicted = cache.store(large()).unwrap().unwrap().evicted;
+        let after = cache.stats().unwrap();
+        assert!(evicted > 200 && after.bytes <= 81_000, "{after:?}");
+        assert_eq!(after.entries, 301 - evicted);
+    }
+}
+
 /// Stores answers of one user until it is killed.
 #[test]
 #[ignore = "run by the flood in processes of its own"]

@@ -96,7 +96,10 @@ impl<'s> Draft<'s> {
 
     /// The keys that begin so and will be there: those of the store, then those that are new.
     pub fn keys(&self, prefix: &[u8], limit: usize) -> Result<Vec<Vec<u8>>> {
-        let scan = KeyScan { keys_only: true, limit: limit.clamp(1, KEYS_AT_ONCE), ..KeyScan::prefix(prefix) };
+        let changed = self.rows.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
+        // Those that go come first where the oldest go, and must not hide the others.
+        let gone = changed.filter(|(_, value)| value.is_none()).count();
+        let scan = KeyScan { keys_only: true, limit: (limit + gone).clamp(1, KEYS_AT_ONCE), ..KeyScan::prefix(prefix) };
         let mut keys: Vec<Vec<u8>> = self.stored().page(&scan)?.entries.into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| !matches!(self.rows.get(key), Some(None)));
         let new = self.rows.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
