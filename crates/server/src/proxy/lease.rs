@@ -32,7 +32,7 @@ pub enum Turn {
     /// Somebody may have brought the answer: look again, and ask without a lease if there is none.
     Again,
     /// This request's, and the others wait until the lease ends.
-    Mine(Lease),
+    Mine(Box<Lease>),
     /// Everybody's for themselves.
     Alone,
 }
@@ -137,7 +137,7 @@ impl Lease {
                 }
                 Some(CacheLease::Granted { .. }) => {
                     self.renewal = Some(Renewal::begin(self.keeper.clone(), self.wanted.clone()));
-                    return Ok(Taken::Turn(Turn::Mine(self)));
+                    return Ok(Taken::Turn(Turn::Mine(Box::new(self))));
                 }
                 Some(CacheLease::Free) if !self.wanted.sought.is_prompt => {
                     self.land(Landed::Stored);

@@ -228,7 +228,7 @@ impl Asking<'_> {
                         return Ok(self.given(given, true));
                     }
                 }
-                Turn::Mine(mine) => lease = Some(mine),
+                Turn::Mine(mine) => lease = Some(*mine),
                 Turn::Alone => {}
             }
         }
