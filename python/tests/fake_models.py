@@ -27,6 +27,8 @@ class Provider:
         #: Ends streams after so many events, without their end.
         self.break_after: int | None = None
         self.status = 200
+        #: What is waited for, by the number of the request: before its answer, or after the first event of its stream.
+        self.gates: dict[int, threading.Event] = {}
 
     @property
     def asked(self) -> int:
@@ -45,6 +47,7 @@ def provider() -> Iterator[Provider]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             made.requests.append(body)
+            gate = made.gates.get(made.asked)
             made.paths.append(self.path)
             made.headers.append({name.lower(): value for name, value in self.headers.items()})
             if made.status != 200:
@@ -55,8 +58,11 @@ def provider() -> Iterator[Provider]:
             )
             whole, events = speak(made, body)
             if body.get("stream"):
-                self._events(events)
-            else:
+                self._events(events, gate)
+                return
+            if gate is not None:
+                gate.wait()
+            with contextlib.suppress(ConnectionError):  # of clients that have gone
                 self._whole(whole, 200)
 
         def _whole(self, body: dict[str, Any], status: int) -> None:
@@ -68,7 +74,7 @@ def provider() -> Iterator[Provider]:
             self.end_headers()
             self.wfile.write(content)
 
-        def _events(self, events: list[bytes]) -> None:
+        def _events(self, events: list[bytes], gate: threading.Event | None) -> None:
             self.send_response(200)
             self.send_header("content-type", "text/event-stream; charset=utf-8")
             self.send_header("transfer-encoding", "chunked")
@@ -79,6 +85,8 @@ def provider() -> Iterator[Provider]:
                         self.close_connection = True
                         return
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+                    if at == 0 and gate is not None:
+                        gate.wait()
                 self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, *_: Any) -> None:

@@ -57,6 +57,23 @@ def test_no_answer_leaves_its_scope(db):
     assert cache.stats().entries == 3
 
 
+def test_whoever_floods_a_cache_evicts_their_own_answers(db):
+    cache = db.cache("answers", user_max_entries=3, user_max_bytes="64KiB")
+    cache.store("What is DNS?", "names", user="ben")
+    cache.store("What is BGP?", "routes", scope={"user": "cleo"})
+    cache.store("What is TCP?", "streams", user="anna", shared=True)
+    for at in range(30):
+        cache.store(f"question {at}", at, user="anna")
+        assert cache.check("question 0", user="anna").response == 0  # in use, so it stays
+    kept = [answer.prompt for answer in cache.answers()]
+    assert sorted(kept) == ["What is BGP?", "What is DNS?", "What is TCP?", "question 0", "question 28", "question 29"]
+    with pytest.raises(nuthatch.ExhaustedError, match="of one user at most"):
+        cache.store("long", "x" * (1 << 16), user="anna")
+    db.cache("answers", user_max_entries=1)
+    assert [answer.prompt for answer in cache.answers() if "question" in answer.prompt] == ["question 0"]
+    assert cache.stats().counts["evicted"] == 29
+
+
 def test_settings_stay_with_the_cache(db):
     db.cache("answers", budget=0.02, ttl=60, max_entries=10, max_bytes="1MiB", scope=["user"])
     settings = db.cache("answers").stats().settings
@@ -71,6 +88,8 @@ def test_settings_stay_with_the_cache(db):
         "allowance": 1.0,
         "share_after": 0,
         "share_when": "agreed",
+        "user_max_entries": 0,
+        "user_max_bytes": 0,
     }
     db.cache("answers", max_entries=0)
     assert db.cache("answers").stats().settings["max_entries"] == 0

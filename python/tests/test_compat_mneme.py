@@ -200,8 +200,31 @@ def test_what_no_cache_takes_is_refused(db, embedder, folder):
     with mneme.SemanticCache(database=db, embedder=embedder, max_query_bytes=3) as cache:
         with pytest.raises(ValueError, match="max_query_bytes"):
             cache.put("four", "x")
-        with pytest.raises(mneme.QuantizationError, match="fixed"):
-            cache.requantize("int8")
+        with pytest.raises(mneme.QuantizationError, match="none of"):
+            cache.requantize("int4")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_vectors_have_the_elements_that_a_cache_is_made_with(db, embedder, dtype):
+    with mneme.SemanticCache(database=db, embedder=embedder, vector_dtype=dtype) as cache:
+        cache.put("How do I reset my password?", "in the settings")
+        hit = cache.get("How do I reset the password?")
+        assert (hit.layer, cache.health().vector_dtype) == ("semantic", dtype)
+
+
+def test_vectors_get_other_elements(db, embedder):
+    with mneme.SemanticCache(database=db, embedder=embedder) as cache:
+        cache.put("How do I reset my password?", "in the settings")
+        for dtype in ("int8", "float16", "float32", "int8"):
+            cache.requantize(dtype)
+            assert cache.get("How do I reset the password?").layer == "semantic"
+            cache.put("What is DNS?", dtype)
+            assert (cache.health().vector_dtype, cache.stats().entries) == (dtype, 2)
+    with mneme.SemanticCache(database=db, embedder=embedder) as cache:
+        assert cache.health().vector_dtype == "int8"
+        assert cache.get("What is DNS?").response == "int8"
+        assert cache.get("How do I reset the password?").layer == "semantic"
+    assert len(db.collections()) == 1
 
 
 def test_threads_share_a_cache(cache):
@@ -240,10 +263,14 @@ def test_the_awaited_cache_has_the_same_calls(db, tmp_path):
 
 
 def test_embedders_are_turned_into_each_other():
-    async def inside():
-        return mneme.to_sync_embedder(mneme.to_async_embedder(Toy())).embed("a word")
+    turned = mneme.to_sync_embedder(mneme.to_async_embedder(Toy()))
 
-    assert asyncio.run(inside()) == toy_embed(["a word"])[0]
+    async def inside():
+        with pytest.raises(RuntimeError, match="running event loop"):
+            turned.embed("a word")
+        return await asyncio.to_thread(turned.embed, "a word")
+
+    assert turned.embed("a word") == asyncio.run(inside()) == toy_embed(["a word"])[0]
 
 
 SAME = [("reset my password", "reset the password"), ("what is dns", "dns what is")]

@@ -48,12 +48,21 @@ def metrics(command: str, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     folder = tmp_path_factory.mktemp("served")
     with (folder / "log").open("w") as log:
         serving = subprocess.Popen(
-            [command, "serve", "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--log-format", "json"],
+            [
+                *(command, "serve", "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--log-format", "json"),
+                *("--cache-upstream", "canned", "--cache-listen", "127.0.0.1:0"),
+            ],
             stderr=log,
         )
     try:
         address = until_ready(serving, folder / "log")
         ask(address, "PUT", "/v1/collections/notes", {"embedder": "none"})
+        proxy = re.search(r"caching proxy at http://([^\s\"]+)", (folder / "log").read_text())
+        assert proxy is not None
+        question = {"model": "gpt", "messages": [{"role": "user", "content": "What is DNS?"}]}
+        for _ in range(2):
+            ask(proxy[1], "POST", "/v1/chat/completions", question)
+        give_by_meaning(address)
         text = urllib.request.urlopen(f"http://{address}/metrics", timeout=60).read().decode()
     finally:
         serving.terminate()
@@ -79,8 +88,18 @@ def ask(address: str, method: str, path: str, body: object) -> None:
     urllib.request.urlopen(request, timeout=60).close()
 
 
+def give_by_meaning(address: str) -> None:
+    """An answer by meaning, without which nothing is known of the share that is wrong."""
+    cache = "/v1/caches/answers"
+    ask(address, "PUT", cache, {})
+    ask(address, "POST", f"{cache}/configure", {"budget": 0.5, "allowance": 5})
+    stored = {"prompt": "How do I reset my password?", "vector": [1, 0, 0], "response": "so"}
+    ask(address, "POST", f"{cache}/store", stored)
+    ask(address, "POST", f"{cache}/lookup", {"prompt": "How can I reset my password", "vector": [0.99, 0.01, 0]})
+
+
 def names_in(text: str) -> set[str]:
-    return set(re.findall(r"\bnuthatch_[a-z_]+", text))
+    return set(re.findall(r"\b(?:nuthatch|gen_ai_client)_[a-z_]+", text))
 
 
 def expressions() -> Iterator[str]:

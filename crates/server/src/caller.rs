@@ -100,6 +100,18 @@ impl Caller {
         self.step(move || mine.in_turn(call)).await?
     }
 
+    /// Runs one more call of a request that was counted when it began.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them.
+    pub async fn go_on<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let mine = self.clone();
+        self.step(move || call(&mine.data()?)).await
+    }
+
     /// The same caller, who waits no longer than that from now on.
     #[must_use]
     pub fn waiting(self, limit: Option<Duration>) -> Self {
@@ -258,13 +270,18 @@ impl Caller {
 
     /// The tenant's data, and its turn where it has limits.
     fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
-        let database = match (self.is_operator, self.tenant.as_str()) {
-            // Named in a header: a caller that may name any tenant may learn that there is none.
-            (true, tenant) if tenant != TENANT_DEFAULT => self.database.tenant(tenant)?,
-            (_, tenant) => database_of(&self.database, tenant, self.key.as_deref())?,
-        };
+        let database = self.data()?;
         let waiting = database.waiting(self.waits.clone());
         Ok(self.turn_in(&database)?.map(|turn| (waiting, turn)))
+    }
+
+    /// The tenant's data.
+    fn data(&self) -> EngineResult<Database> {
+        match (self.is_operator, self.tenant.as_str()) {
+            // Named in a header: a caller that may name any tenant may learn that there is none.
+            (true, tenant) if tenant != TENANT_DEFAULT => self.database.tenant(tenant),
+            (_, tenant) => database_of(&self.database, tenant, self.key.as_deref()),
+        }
     }
 
     fn turn_in(&self, database: &Database) -> EngineResult<Result<Option<Turn>, Problem>> {

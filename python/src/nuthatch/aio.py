@@ -191,6 +191,8 @@ class AsyncDatabase(AsyncTenants):
         allowance: float | None = None,
         share_after: int | None = None,
         share_when: ShareWhen | None = None,
+        user_max_entries: int | None = None,
+        user_max_bytes: int | str | None = None,
         durability: Durability | None = None,
     ) -> AsyncCache:
         """As ``Database.cache``."""
@@ -209,6 +211,8 @@ class AsyncDatabase(AsyncTenants):
             allowance=allowance,
             share_after=share_after,
             share_when=share_when,
+            user_max_entries=user_max_entries,
+            user_max_bytes=user_max_bytes,
             durability=durability,
         )
         return AsyncCache(cache)

@@ -143,7 +143,8 @@ class Cache:
         given any more. ``ttl`` is in seconds; 0 keeps the answer for ever. ``cost`` is what the answer has cost, as US dollars or
         as ``{"tokens": 321, "usd": 0.0042}``; ``stats`` sums up what giving it again has saved.
 
-        A cache with ``share_after`` wants a ``user``, whose answer it is until enough users have it, or ``shared=True``.
+        A cache with ``share_after`` wants a ``user``, whose answer it is until enough users have it, or ``shared=True``. Where
+        users have shares (``user_max_entries``), it lies in the share of that user, or of the scope's part ``user``.
         """
         asked = _question(prompt, scope, vector, user=user)
         if arguments.flag("shared", shared):
@@ -413,6 +414,8 @@ def settings(
     allowance: float | None,
     share_after: int | None,
     share_when: ShareWhen | None,
+    user_max_entries: int | None,
+    user_max_bytes: int | str | None,
 ) -> dict[str, Any]:
     """The settings that a caller has given."""
     if isinstance(scope, str):
@@ -428,6 +431,8 @@ def settings(
         "allowance": arguments.optional_real("allowance", allowance),
         "share_after": arguments.optional_whole("share_after", share_after),
         "share_when": arguments.optional_text("share_when", share_when),
+        "user_max_entries": arguments.optional_whole("user_max_entries", user_max_entries),
+        "user_max_bytes": arguments.optional_size_bytes("user_max_bytes", user_max_bytes),
     }
     return {name: value for name, value in given.items() if value is not None}
 

@@ -362,6 +362,8 @@ class Database(Tenants):
         allowance: float | None = None,
         share_after: int | None = None,
         share_when: ShareWhen | None = None,
+        user_max_entries: int | None = None,
+        user_max_bytes: int | str | None = None,
         durability: Durability | None = None,
     ) -> Cache:
         """Returns the cache of answers of that name, and creates a missing one; ``create=False``
@@ -381,6 +383,9 @@ class Database(Tenants):
         With ``share_after=2``, an answer is given to its ``user`` only, until two users have it: they stored the same answer
         (``share_when="agreed"``), or any answer (``"asked"``), for a prompt of the same form.
 
+        ``user_max_entries`` and ``user_max_bytes`` are the share of each user: beyond it, the user's own answers that were used
+        longest ago make room, and nobody else's. They count what is stored from then on.
+
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
         ...     answers = db.cache("answers", ttl=3600, max_entries=10_000, scope=["user"])
@@ -399,6 +404,8 @@ class Database(Tenants):
             allowance=allowance,
             share_after=share_after,
             share_when=share_when,
+            user_max_entries=user_max_entries,
+            user_max_bytes=user_max_bytes,
         )
         core = self._core.cache(
             arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)

@@ -219,6 +219,10 @@ pub struct CacheChanges {
     /// agreed: they stored the same answer; asked: they stored any answer for a prompt of the same form.
     #[schema(value_type = Option<String>)]
     share_when: Option<core::ShareWhen>,
+    /// Maximum number of answers of one user; 0: any. The user's own that were used longest ago make room.
+    user_max_entries: Option<u64>,
+    /// Maximum bytes of one user's answers; 0: any.
+    user_max_bytes: Option<u64>,
 }
 
 /// The settings of a cache.
@@ -238,6 +242,8 @@ pub struct CacheSettings {
     share_after: u64,
     #[schema(value_type = String)]
     share_when: core::ShareWhen,
+    user_max_entries: u64,
+    user_max_bytes: u64,
 }
 
 /// What a cache holds and has done.
@@ -562,8 +568,8 @@ impl CacheInvalidate {
 
 impl CacheChanges {
     fn into_engine(self) -> Result<CacheChange> {
-        let Self { mode, budget, failure, ttl, max_entries, max_bytes, scope, allowance, share_after, share_when } =
-            self;
+        let Self { mode, budget, failure, ttl, max_entries, max_bytes, scope, allowance, .. } = self;
+        let Self { share_after, share_when, user_max_entries, user_max_bytes, .. } = self;
         let ttl_ms = ttl.map(|ttl| milliseconds("ttl", ttl)).transpose()?;
         Ok(CacheChange {
             mode,
@@ -576,6 +582,8 @@ impl CacheChanges {
             allowance,
             share_after,
             share_when,
+            user_max_entries,
+            user_max_bytes,
         })
     }
 }
@@ -604,9 +612,21 @@ impl From<SourceRef> for CacheSource {
 impl From<core::CacheSettings> for CacheSettings {
     fn from(settings: core::CacheSettings) -> Self {
         let core::CacheSettings { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope, .. } = settings;
-        let core::CacheSettings { allowance, share_after, share_when, .. } = settings;
-        let ttl = ttl_ms as f64 / 1_000.0;
-        Self { mode, budget, failure, ttl, max_entries, max_bytes, scope, allowance, share_after, share_when }
+        let core::CacheSettings { allowance, share_after, share_when, user_max_entries, user_max_bytes, .. } = settings;
+        Self {
+            mode,
+            budget,
+            failure,
+            ttl: ttl_ms as f64 / 1_000.0,
+            max_entries,
+            max_bytes,
+            scope,
+            allowance,
+            share_after,
+            share_when,
+            user_max_entries,
+            user_max_bytes,
+        }
     }
 }
 

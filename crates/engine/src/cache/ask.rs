@@ -150,9 +150,9 @@ pub struct StoreAnswer {
     pub tags: Vec<String>,
     /// How long it may be given; absent: as the cache says, 0: for ever.
     pub ttl_ms: Option<u64>,
-    /// As in [`AskCache`]: whose answer it is.
+    /// As in [`AskCache`]: whose answer it is, and in whose share it lies where users have shares; there the scope's part `user` will do.
     pub user: Option<String>,
-    /// Everybody may get it, however many have it: it comes from whoever runs the cache.
+    /// Everybody may get it, however many have it: it comes from whoever runs the cache, and lies in nobody's share.
     pub shared: bool,
     /// What it has cost.
     pub cost: CacheCost,

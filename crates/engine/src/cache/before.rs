@@ -1,5 +1,5 @@
 //! Rows of earlier layouts. The score of the first had ten features: what it had learned does not carry over, and everything else does. The
-//! second had no costs, no users, and one count of all misses.
+//! second had no costs, no users, and one count of all misses. The third had no shares of users.
 
 use nuthatch_cache::{Classes, Features, Ledger, Odds, Score};
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,70 @@ use serde::{Deserialize, Serialize};
 use crate::cache::explain::CacheCounts;
 use crate::cache::key::Hash;
 use crate::cache::value::{Decided, Decision, Source, State, Stored, Vectors};
-use crate::cache::{CacheCost, CacheMode, CacheSettings};
+use crate::cache::{CacheCost, CacheMode, CacheSettings, ShareWhen};
 
 const FEATURES: usize = 10;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ThirdSettings {
+    pub mode: CacheMode,
+    pub budget: f64,
+    pub failure: f64,
+    pub ttl_ms: u64,
+    pub max_entries: u64,
+    pub max_bytes: u64,
+    pub scope: Vec<String>,
+    pub allowance: f64,
+    pub share_after: u64,
+    pub share_when: ShareWhen,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ThirdState {
+    pub settings: ThirdSettings,
+    pub next_entry: u64,
+    pub next_hit: u64,
+    pub next_tick: u64,
+    pub entries: u64,
+    pub bytes: u64,
+    pub vectors: Option<Vectors>,
+    pub ledger: Ledger,
+    pub score: Score,
+    pub classes: Classes,
+    pub counts: CacheCounts,
+    pub offered: u64,
+}
+
+impl From<ThirdSettings> for CacheSettings {
+    fn from(third: ThirdSettings) -> Self {
+        let ThirdSettings { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope, .. } = third;
+        let ThirdSettings { allowance, share_after, share_when, .. } = third;
+        let before = Self { mode, budget, failure, ttl_ms, max_entries, max_bytes, scope, ..Self::default() };
+        Self { allowance, share_after, share_when, ..before }
+    }
+}
+
+impl From<ThirdState> for State {
+    fn from(third: ThirdState) -> Self {
+        let ThirdState { settings, next_entry, next_hit, next_tick, entries, bytes, .. } = third;
+        let ThirdState { vectors, ledger, score, classes, counts, offered, .. } = third;
+        let settings = settings.into();
+        Self {
+            settings,
+            next_entry,
+            next_hit,
+            next_tick,
+            entries,
+            bytes,
+            vectors,
+            ledger,
+            score,
+            classes,
+            counts,
+            offered,
+        }
+    }
+}
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SecondSettings {
@@ -270,6 +331,53 @@ mod tests {
         let read: Decision = decode(&row::encode(&decision, 1, "a cache").unwrap()).unwrap();
         assert_eq!((read.entry, read.features, read.at_ms), (3, None, 8));
         assert_eq!(read.outcome, Decided::Served { odds: Odds::ALWAYS, fell: true });
+    }
+
+    #[test]
+    fn rows_of_the_third_layout_keep_everything() {
+        let settings = ThirdSettings {
+            mode: CacheMode::Shadow,
+            budget: 0.1,
+            failure: 0.2,
+            ttl_ms: 3,
+            max_entries: 4,
+            max_bytes: 5,
+            scope: vec!["user".into()],
+            allowance: 6.0,
+            share_after: 7,
+            share_when: ShareWhen::Asked,
+        };
+        let state = ThirdState {
+            settings,
+            next_entry: 7,
+            next_hit: 1,
+            next_tick: 9,
+            entries: 2,
+            bytes: 600,
+            vectors: Some(Vectors::Given(3)),
+            ledger: Ledger::default(),
+            score: Score::default(),
+            classes: Classes::default(),
+            counts: CacheCounts { awaited: 4, ..CacheCounts::default() },
+            offered: 8,
+        };
+        let read: State = decode(&row::encode(&state, 3, "a cache").unwrap()).unwrap();
+        let wanted = CacheSettings {
+            mode: CacheMode::Shadow,
+            budget: 0.1,
+            failure: 0.2,
+            ttl_ms: 3,
+            max_entries: 4,
+            max_bytes: 5,
+            scope: vec!["user".into()],
+            allowance: 6.0,
+            share_after: 7,
+            share_when: ShareWhen::Asked,
+            user_max_entries: 0,
+            user_max_bytes: 0,
+        };
+        assert_eq!(read.settings, wanted);
+        assert_eq!((read.entries, read.bytes, read.counts.awaited, read.offered), (2, 600, 4, 8));
     }
 
     #[test]

@@ -42,7 +42,28 @@ impl Cache {
                 Ok(((draft.state.settings.clone(), evicted == REMOVED_AT_ONCE as u64), Outcome::default()))
             })?;
             if !more {
+                if settings.has_shares() {
+                    self.fit_shares()?;
+                }
                 return Ok(settings);
+            }
+        }
+    }
+
+    /// Removes what the users' shares leave no room for.
+    fn fit_shares(&self) -> Result<()> {
+        let mut scan = KeyScan { keys_only: true, limit: REMOVED_AT_ONCE, ..KeyScan::prefix(key::all_shares()) };
+        loop {
+            let page = self.keyspace.scan(&scan)?;
+            for member in page.entries.iter().filter_map(|(row, _)| key::hash_of(row)) {
+                while self
+                    .change(|draft| Ok((draft.evict_share(&member, None, REMOVED_AT_ONCE)?, Outcome::default())))?
+                    == REMOVED_AT_ONCE as u64
+                {}
+            }
+            scan.cursor = page.cursor;
+            if scan.cursor.is_none() {
+                return Ok(());
             }
         }
     }

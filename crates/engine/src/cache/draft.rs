@@ -6,14 +6,17 @@ use nuthatch_store::{Batch, Position, Reader};
 use serde::Serialize;
 
 use crate::Result;
+use crate::cache::key::Hash;
 use crate::cache::recent::Since;
 use crate::cache::signs::ChangedVector;
-use crate::cache::value::{Private, Row, State, Stored, decode, encode};
-use crate::cache::{Cache, key};
+use crate::cache::value::{Private, Row, Share, State, Stored, decode, encode};
+use crate::cache::{Cache, CacheSettings, key};
 use crate::call::{Call, Outcome};
 use crate::durability::Durability;
 use crate::kv::{KeyScan, KvOp, Live, Rows, Space};
 
+/// Answers that one that is stored may push out, of its user and of all.
+const EVICTED_AT_ONCE: usize = 1_000;
 /// Rows that one question for the keys of an entry gets: it has far fewer.
 const KEYS_AT_ONCE: usize = 10_000;
 
@@ -93,7 +96,10 @@ impl<'s> Draft<'s> {
 
     /// The keys that begin so and will be there: those of the store, then those that are new.
     pub fn keys(&self, prefix: &[u8], limit: usize) -> Result<Vec<Vec<u8>>> {
-        let scan = KeyScan { keys_only: true, limit: limit.clamp(1, KEYS_AT_ONCE), ..KeyScan::prefix(prefix) };
+        let changed = self.rows.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
+        // Those that go come first where the oldest go, and must not hide the others.
+        let gone = changed.filter(|(_, value)| value.is_none()).count();
+        let scan = KeyScan { keys_only: true, limit: (limit + gone).clamp(1, KEYS_AT_ONCE), ..KeyScan::prefix(prefix) };
         let mut keys: Vec<Vec<u8>> = self.stored().page(&scan)?.entries.into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| !matches!(self.rows.get(key), Some(None)));
         let new = self.rows.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
@@ -106,18 +112,50 @@ impl<'s> Draft<'s> {
     /// An entry is used, later than all others. Nothing happens to one that is gone.
     pub fn use_now(&mut self, entry: u64) -> Result<()> {
         if let Some(tick) = self.get::<u64>(&key::tick(entry))? {
-            self.delete(key::used(tick));
-            self.tick(entry)?;
+            let member = self.get(&key::share_of(entry))?;
+            self.untick(entry, tick, member.as_ref());
+            self.tick(entry, member.as_ref())?;
         }
         Ok(())
     }
 
-    /// Gives a new entry its place in the order of use.
-    pub fn tick(&mut self, entry: u64) -> Result<()> {
+    /// Gives an entry its place in the order of use, of all and of the user in whose share it lies.
+    fn tick(&mut self, entry: u64, member: Option<&Hash>) -> Result<()> {
         let tick = self.state.next_tick;
         self.state.next_tick += 1;
         self.put(key::used(tick), &entry, None)?;
+        if let Some(member) = member {
+            self.put(key::used_of(member, tick), &entry, None)?;
+        }
         self.put(key::tick(entry), &tick, None)
+    }
+
+    fn untick(&mut self, entry: u64, tick: u64, member: Option<&Hash>) {
+        self.delete(key::used(tick));
+        if let Some(member) = member {
+            self.delete(key::used_of(member, tick));
+        }
+        self.delete(key::tick(entry));
+    }
+
+    /// Counts a new entry, in the share of a user if it has one, and makes room for it. Says how many had to go.
+    pub fn admit(&mut self, entry: u64, bytes: u64, member: Option<&Hash>) -> Result<u64> {
+        self.state.entries += 1;
+        self.state.bytes += bytes;
+        let mut evicted = 0;
+        self.tick(entry, member)?;
+        if let Some(member) = member {
+            self.put(key::share_of(entry), member, None)?;
+            let Share { entries, bytes: before } = self.share(member)?;
+            self.put(key::share(member), &Share { entries: entries + 1, bytes: before + bytes }, None)?;
+            // A user's own answers first: only what others use goes then for want of room in the whole cache.
+            evicted = self.evict_share(member, Some(entry), EVICTED_AT_ONCE)?;
+        }
+        Ok(evicted + self.evict(Some(entry), EVICTED_AT_ONCE)?)
+    }
+
+    fn share(&self, member: &Hash) -> Result<Share> {
+        Ok(self.get(&key::share(member))?.unwrap_or_default())
     }
 
     /// Removes an entry with all its rows. False when there is none of that number.
@@ -143,10 +181,19 @@ impl<'s> Draft<'s> {
             self.delete(row);
         }
         self.delete(key::vector(&stored.scope, number));
+        let member: Option<Hash> = self.get(&key::share_of(number))?;
         if let Some(tick) = self.get::<u64>(&key::tick(number))? {
-            self.delete(key::used(tick));
+            self.untick(number, tick, member.as_ref());
         }
-        self.delete(key::tick(number));
+        if let Some(member) = member {
+            self.delete(key::share_of(number));
+            let Share { entries, bytes } = self.share(&member)?;
+            let left = Share { entries: entries.saturating_sub(1), bytes: bytes.saturating_sub(stored.bytes) };
+            match left.entries {
+                0 => self.delete(key::share(&member)),
+                _ => self.put(key::share(&member), &left, None)?,
+            }
+        }
         for tag in &stored.tags {
             self.delete(key::tag(tag, number));
         }
@@ -165,16 +212,34 @@ impl<'s> Draft<'s> {
     /// Removes answers until the cache is within its limits, those used longest ago first, at most `most` of them, and never `kept`.
     /// Says how many.
     pub fn evict(&mut self, kept: Option<u64>, most: usize) -> Result<u64> {
-        let over = |state: &State| {
-            let CacheLimits { entries, bytes } = CacheLimits::of(state);
-            state.entries > entries || state.bytes > bytes
+        let CacheSettings { max_entries, max_bytes, .. } = self.state.settings;
+        let is_over = |draft: &Self| Ok(is_over((draft.state.entries, max_entries), (draft.state.bytes, max_bytes)));
+        self.evict_while(is_over, &key::all_used(), kept, most)
+    }
+
+    /// The same of the answers of one user, until they are within the share of a user.
+    pub fn evict_share(&mut self, member: &Hash, kept: Option<u64>, most: usize) -> Result<u64> {
+        let CacheSettings { user_max_entries, user_max_bytes, .. } = self.state.settings;
+        let is_over = |draft: &Self| {
+            let Share { entries, bytes } = draft.share(member)?;
+            Ok(is_over((entries, user_max_entries), (bytes, user_max_bytes)))
         };
+        self.evict_while(is_over, &key::all_used_of(member), kept, most)
+    }
+
+    fn evict_while(
+        &mut self,
+        is_over: impl Fn(&Self) -> Result<bool>,
+        order: &[u8],
+        kept: Option<u64>,
+        most: usize,
+    ) -> Result<u64> {
         let mut evicted = 0;
-        while over(&self.state) && evicted < most as u64 {
-            let rows = self.keys(&key::all_used(), 64)?;
+        while evicted < most as u64 && is_over(self)? {
+            let rows = self.keys(order, 64)?;
             let mut any = false;
             for row in rows {
-                if !over(&self.state) || evicted == most as u64 {
+                if evicted == most as u64 || !is_over(self)? {
                     break;
                 }
                 let Some(entry) = self.get::<u64>(&row)?.filter(|entry| Some(*entry) != kept) else { continue };
@@ -221,17 +286,9 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// How much a cache may hold.
-struct CacheLimits {
-    entries: u64,
-    bytes: u64,
-}
-
-impl CacheLimits {
-    fn of(state: &State) -> Self {
-        let or_any = |limit: u64| if limit == 0 { u64::MAX } else { limit };
-        Self { entries: or_any(state.settings.max_entries), bytes: or_any(state.settings.max_bytes) }
-    }
+/// Whether there is more than a limit allows; one of 0 allows any.
+fn is_over(entries: (u64, u64), bytes: (u64, u64)) -> bool {
+    [entries, bytes].iter().any(|(there, most)| *most > 0 && there > most)
 }
 
 impl Cache {

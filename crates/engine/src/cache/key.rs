@@ -18,6 +18,9 @@
 //! | 0x0d scope form user entry | the answer that a user has for a prompt of this scope and form: its hash |
 //! | 0x0e hash | a row of 0x04 that came of a late verdict, and whose answer nobody has got yet |
 //! | 0x0f hash | an answer to a prompt of this scope and form was held back for a later verdict |
+//! | 0x10 entry | the user in whose share an entry lies |
+//! | 0x11 user tick | the entry of that user which was used at that tick, and not since |
+//! | 0x12 user | what lies in a user's share |
 //!
 //! Numbers are big endian, 8 bytes, those of collections 4. Hashes are BLAKE3, 32 bytes. Tags have no byte 0; an entry's number ends
 //! its row's key, so that ids may have any.
@@ -44,6 +47,9 @@ const DECISION: u8 = 12;
 const HELD_BY: u8 = 13;
 const OWED: u8 = 14;
 const OFFERED: u8 = 15;
+const SHARE_OF: u8 = 16;
+const SHARE_USED: u8 = 17;
+const SHARE: u8 = 18;
 
 /// 32 bytes of BLAKE3.
 pub type Hash = [u8; 32];
@@ -62,6 +68,14 @@ pub fn scope(parts: &BTreeMap<String, String>) -> Hash {
 pub fn user(scope: &Hash, user: &str) -> Hash {
     *blake3::Hasher::new_derive_key("nuthatch 2026-11-28 user of a cache")
         .update(scope)
+        .update(user.as_bytes())
+        .finalize()
+        .as_bytes()
+}
+
+/// A user in a cache, in whatever scope.
+pub fn member(user: &str) -> Hash {
+    *blake3::Hasher::new_derive_key("nuthatch 2026-11-28 share of a user in a cache")
         .update(user.as_bytes())
         .finalize()
         .as_bytes()
@@ -217,6 +231,28 @@ pub fn offered(hash: &Hash) -> Vec<u8> {
 
 pub fn owed(hash: &Hash) -> Vec<u8> {
     hashed(OWED, hash)
+}
+
+pub fn share_of(number: u64) -> Vec<u8> {
+    numbered(SHARE_OF, number)
+}
+
+/// All rows of what was used of a user's share begin so, in the order of use.
+pub fn all_used_of(member: &Hash) -> Vec<u8> {
+    hashed(SHARE_USED, member)
+}
+
+pub fn used_of(member: &Hash, tick: u64) -> Vec<u8> {
+    [all_used_of(member).as_slice(), &tick.to_be_bytes()].concat()
+}
+
+/// All shares begin so.
+pub fn all_shares() -> Vec<u8> {
+    vec![SHARE]
+}
+
+pub fn share(member: &Hash) -> Vec<u8> {
+    hashed(SHARE, member)
 }
 
 /// All entries begin so.

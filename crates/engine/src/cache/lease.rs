@@ -103,11 +103,12 @@ impl Leases {
         match held.get(of).filter(|lease| lease.until_ms > now_ms) {
             Some(Held { owner: None, .. }) => None,
             Some(Held { owner: Some(other), until_ms }) if other != owner => {
-                Some(Taken { is_mine: false, left_ms: until_ms - now_ms })
+                Some(Taken { is_mine: false, is_renewed: false, left_ms: until_ms - now_ms })
             }
-            _ => {
+            before => {
+                let is_renewed = before.is_some();
                 held.insert(*of, Held { owner: Some(owner.into()), until_ms: now_ms.saturating_add(lease_ms) });
-                Some(Taken { is_mine: true, left_ms: lease_ms })
+                Some(Taken { is_mine: true, is_renewed, left_ms: lease_ms })
             }
         }
     }
@@ -144,6 +145,8 @@ impl Leases {
 
 struct Taken {
     is_mine: bool,
+    /// It was the caller's before.
+    is_renewed: bool,
     left_ms: u64,
 }
 
@@ -196,15 +199,18 @@ impl Cache {
             }
             if let Some(found) = found.sound {
                 let hit = hit_of(found.tier, found.entry, found.stored, ask, self.keyspace.now_ms());
-                self.attached.recent.note(Some(found.entry), |counts| {
-                    counts.awaited += 1;
-                    counts.save(hit.cost);
-                });
+                // An owner that extends its lease has waited for nothing: it computes.
+                if !taken.is_some_and(|taken| taken.is_renewed) {
+                    self.attached.recent.note(Some(found.entry), |counts| {
+                        counts.awaited += 1;
+                        counts.save(hit.cost);
+                    });
+                }
                 return Ok(CacheLease::Answered(Box::new(hit)));
             }
             match taken {
                 None => return Ok(CacheLease::Free),
-                Some(Taken { is_mine: true, left_ms }) => return Ok(CacheLease::Granted { left_ms }),
+                Some(Taken { is_mine: true, left_ms, .. }) => return Ok(CacheLease::Granted { left_ms }),
                 Some(Taken { left_ms, .. }) => {
                     let left = wait_until.saturating_duration_since(Instant::now());
                     if left.is_zero() {

@@ -1,7 +1,7 @@
 //! What happened since the last write: which answers were used, and what was counted.
 //!
-//! **Invariant:** every write takes it along, before it decides what to evict. A crash loses the rest: then some answers look unused for
-//! longer than they were, and some counts are too low. Nothing of the ledger is here.
+//! **Invariant:** every write takes it along, before it decides what to evict, and closing the database writes the rest. A crash loses that:
+//! then some answers look unused for longer than they were, and some counts are too low. Nothing of the ledger is here.
 
 use std::collections::HashMap;
 
@@ -51,6 +51,12 @@ impl Recent {
         used.extend(newer.used.drain().map(|(entry, place)| (entry, place + shift)));
         newer.used = used;
         newer.next += shift;
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        let since = self.0.lock();
+        since.used.is_empty() && since.counts == CacheCounts::default()
     }
 
     /// What was counted since.

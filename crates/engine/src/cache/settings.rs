@@ -54,6 +54,10 @@ pub struct CacheSettings {
     pub share_after: u64,
     /// What makes so many of them.
     pub share_when: ShareWhen,
+    /// Most answers of one user; 0: as many as come.
+    pub user_max_entries: u64,
+    /// Most bytes of one user's answers; 0: as many as come.
+    pub user_max_bytes: u64,
 }
 
 /// When users have the same answer.
@@ -80,6 +84,8 @@ impl Default for CacheSettings {
             allowance: ALLOWANCE_DEFAULT,
             share_after: 0,
             share_when: ShareWhen::default(),
+            user_max_entries: 0,
+            user_max_bytes: 0,
         }
     }
 }
@@ -108,6 +114,10 @@ pub struct CacheChange {
     pub share_after: Option<u64>,
     /// See [`CacheSettings::share_when`].
     pub share_when: Option<ShareWhen>,
+    /// See [`CacheSettings::user_max_entries`]. Of the answers that are stored from now on.
+    pub user_max_entries: Option<u64>,
+    /// See [`CacheSettings::user_max_bytes`]. Of the answers that are stored from now on.
+    pub user_max_bytes: Option<u64>,
 }
 
 impl CacheChange {
@@ -156,6 +166,11 @@ impl CacheSettings {
         self.share_after > 1
     }
 
+    /// Whether each user has a share of its own.
+    pub(crate) fn has_shares(&self) -> bool {
+        self.user_max_entries > 0 || self.user_max_bytes > 0
+    }
+
     /// With the changes; true when anything has.
     pub(crate) fn change(&mut self, change: &CacheChange) -> bool {
         let before = self.clone();
@@ -171,6 +186,8 @@ impl CacheSettings {
             allowance: change.allowance.unwrap_or(self.allowance),
             share_after: change.share_after.unwrap_or(self.share_after),
             share_when: change.share_when.unwrap_or(self.share_when),
+            user_max_entries: change.user_max_entries.unwrap_or(self.user_max_entries),
+            user_max_bytes: change.user_max_bytes.unwrap_or(self.user_max_bytes),
         };
         *self != before
     }

@@ -15,8 +15,8 @@ use crate::kv::Rows;
 use crate::subject::What;
 use crate::{Error, ErrorKind, Result};
 
-/// Answers that one that is stored may push out.
-const EVICTED_AT_ONCE: usize = 1_000;
+/// The part of a scope that names a user, where the call does not.
+const USER: &str = "user";
 /// Users' answers that are read to find whether enough agree.
 const USERS_READ_MAX: usize = 1_000;
 
@@ -57,6 +57,13 @@ impl Cache {
                 format!("the answer takes {bytes} bytes, and the cache holds {} at most", state.settings.max_bytes);
             return Err(Error::new(ErrorKind::Exhausted, why));
         }
+        let user = answer.user.as_deref().or(answer.scope.get(USER).map(String::as_str));
+        let member = user.filter(|_| !answer.shared).map(key::member);
+        if member.is_some() && state.settings.user_max_bytes != 0 && bytes > state.settings.user_max_bytes {
+            let most = state.settings.user_max_bytes;
+            let why = format!("the answer takes {bytes} bytes, and the cache holds {most} of one user at most");
+            return Err(Error::new(ErrorKind::Exhausted, why));
+        }
         let space = &*self.keyspace.space;
         let _room = space.shared.reserve_to_write(bytes * 3)?;
         let of = key::hashes(&scopes.first(), &answer.prompt).1;
@@ -78,11 +85,11 @@ impl Cache {
                 cost: answer.cost,
                 vector: vector.as_deref(),
             };
-            let mut stored = keep(draft, kept(), &scopes)?;
+            let mut stored = keep(draft, kept(), &scopes, member.as_ref())?;
             if let Some(own) = &scopes.own
                 && has_enough(draft, own, &answer)?
             {
-                stored.evicted += keep(draft, kept(), &Scopes::at(own.scope, None))?.evicted;
+                stored.evicted += keep(draft, kept(), &Scopes::at(own.scope, None), None)?.evicted;
                 stored.private = false;
             }
             let outcome = Outcome {
@@ -138,8 +145,14 @@ pub(crate) struct Kept<'a> {
     pub vector: Option<&'a [f32]>,
 }
 
-/// Keeps an answer, in the first of the scopes. One for the same prompt in it is replaced.
-pub(crate) fn keep(draft: &mut Draft<'_>, answer: Kept<'_>, scopes: &Scopes) -> Result<StoredAnswer> {
+/// Keeps an answer, in the first of the scopes, and in the share of a user where users have shares. One for the same prompt in it is
+/// replaced.
+pub(crate) fn keep(
+    draft: &mut Draft<'_>,
+    answer: Kept<'_>,
+    scopes: &Scopes,
+    member: Option<&Hash>,
+) -> Result<StoredAnswer> {
     let Kept { prompt, response, tags, created_ms, expires_at_ms, cost, vector, .. } = answer;
     let scope = scopes.first();
     let (exact, form) = key::hashes(&scope, prompt);
@@ -178,11 +191,9 @@ pub(crate) fn keep(draft: &mut Draft<'_>, answer: Kept<'_>, scopes: &Scopes) -> 
     draft.put(key::exact(&exact), &entry, None)?;
     draft.put(key::form(&form), &entry, None)?;
     draft.put_bytes(key::vector(&scope, entry), encode_vector(vector, expires_at_ms));
-    draft.tick(entry)?;
-    draft.state.entries += 1;
-    draft.state.bytes += bytes;
     draft.state.counts.stored += 1;
-    let evicted = draft.evict(Some(entry), EVICTED_AT_ONCE)?;
+    let member = member.filter(|_| draft.state.settings.has_shares());
+    let evicted = draft.admit(entry, bytes, member)?;
     Ok(StoredAnswer { entry, replaced, evicted, private: scopes.own.is_some() })
 }
 

@@ -235,7 +235,7 @@ impl Cache {
                     cost: answer.cost,
                     vector: vector.as_deref(),
                 };
-                keep(draft, kept_answer, &Scopes::at(answer.scope, own))?;
+                keep(draft, kept_answer, &Scopes::at(answer.scope, own), None)?;
                 kept += 1;
             }
             Ok((kept, Outcome { inserted: kept, ..Outcome::default() }))

@@ -5,15 +5,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::cache::before::{FirstDecision, FirstState, SecondDecision, SecondState, SecondStored};
+use crate::cache::before::{FirstDecision, FirstState, SecondDecision, SecondState, SecondStored, ThirdState};
 use crate::cache::explain::CacheCounts;
 use crate::cache::key::Hash;
 use crate::cache::{CacheCost, CacheSettings, MissReason, SourceRef};
 use crate::embedder::EmbedderMeta;
 use crate::kv::row;
 
-const LAYOUT: u8 = 3;
+const LAYOUT: u8 = 4;
 /// Those before it, which are read, too.
+const LAYOUT_THIRD: u8 = 3;
 const LAYOUT_SECOND: u8 = 2;
 const LAYOUT_FIRST: u8 = 1;
 /// What an entry takes beside its texts and its vector: its other rows, about.
@@ -72,6 +73,14 @@ pub(crate) struct Private {
     pub scope: Hash,
     /// Of the user's name, within that scope.
     pub user: Hash,
+}
+
+/// What lies in the share of one user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Share {
+    pub entries: u64,
+    /// Of these, as `user_max_bytes` counts them.
+    pub bytes: u64,
 }
 
 /// A record that an answer was made from, as it was then.
@@ -193,6 +202,7 @@ pub(crate) fn decode<T: Row>(bytes: &[u8]) -> Result<T> {
     match bytes.first() {
         Some(&LAYOUT_FIRST) => row::decode::<T::First>(bytes, LAYOUT_FIRST, "a cache").map(Into::into),
         Some(&LAYOUT_SECOND) => row::decode::<T::Second>(bytes, LAYOUT_SECOND, "a cache").map(Into::into),
+        Some(&LAYOUT_THIRD) => row::decode::<T::Third>(bytes, LAYOUT_THIRD, "a cache").map(Into::into),
         _ => row::decode(bytes, LAYOUT, "a cache"),
     }
 }
@@ -201,31 +211,43 @@ pub(crate) fn decode<T: Row>(bytes: &[u8]) -> Result<T> {
 pub(crate) trait Row: DeserializeOwned {
     type First: DeserializeOwned + Into<Self>;
     type Second: DeserializeOwned + Into<Self>;
+    type Third: DeserializeOwned + Into<Self>;
 }
 
 impl Row for u64 {
     type First = Self;
     type Second = Self;
+    type Third = Self;
 }
 
 impl Row for Hash {
     type First = Self;
     type Second = Self;
+    type Third = Self;
+}
+
+impl Row for Share {
+    type First = Self;
+    type Second = Self;
+    type Third = Self;
 }
 
 impl Row for Stored {
     type First = SecondStored;
     type Second = SecondStored;
+    type Third = Self;
 }
 
 impl Row for State {
     type First = FirstState;
     type Second = SecondState;
+    type Third = ThirdState;
 }
 
 impl Row for Decision {
     type First = FirstDecision;
     type Second = SecondDecision;
+    type Third = Self;
 }
 
 #[cfg(test)]
@@ -252,7 +274,7 @@ mod tests {
     fn rows_come_back_and_foreign_bytes_are_refused() {
         let state = State { next_entry: 7, vectors: Some(Vectors::Given(3)), ..State::default() };
         assert_eq!(decode::<State>(&encode(&state).unwrap()).unwrap(), state);
-        for bytes in [&b""[..], &[1, 9], &[2, 9], &[3, 9], &[4, 0, 0]] {
+        for bytes in [&b""[..], &[1, 9], &[2, 9], &[3, 9], &[4, 9], &[5, 0, 0]] {
             assert!(decode::<State>(bytes).is_err());
         }
     }

@@ -166,6 +166,15 @@ impl Registry {
         })
     }
 
+    /// Writes what the caches that are open have counted since their last write.
+    pub(crate) fn write_counts(&self) -> Result<()> {
+        let caches = self.spaces.lock().all().into_iter().filter(|space| space.kind == Kind::Cache);
+        caches.map(|space| self.cache(space)?.write_counts()).try_for_each(|written| match written {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(()), // dropped meanwhile
+            written => written,
+        })
+    }
+
     /// Removes a tenant's answers and facts whose sources have changed, so that nothing of erased records is left in them.
     pub(crate) fn remove_outdated(&self, tenant: &Arc<Tenant>) -> Result<()> {
         let derived = |listed: &Listed| matches!(listed.kind, Kind::Cache | Kind::Facts);

@@ -64,10 +64,12 @@ impl Registry {
     }
 
     pub fn close(&self) -> Result<()> {
+        // While writes are still taken.
+        let counted = if self.shared.check_open().is_ok() { self.write_counts() } else { Ok(()) };
         if !self.shared.begin_close() {
             return Ok(());
         }
-        let outcome = self.settle();
+        let outcome = self.settle().and(counted);
         self.snapshots.close(); // each holds the store open
         self.shared.store.close();
         self.collections.lock().clear();

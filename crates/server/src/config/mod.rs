@@ -191,13 +191,15 @@ impl Config {
     fn proxy(layers: &Layers) -> EngineResult<Option<ProxyConfig>> {
         let read = |key: &str| Read(layers.say(Setting::of(key).expect("a setting of the list")));
         let path = |key: &str| read(key).optional().map(PathBuf::from);
+        let whole = |text: &str| text.parse::<u64>().map_err(|_| format!("{text:?}; write a whole number"));
         let change = CacheChange {
             mode: read("cache_mode").parse_optional(parse_mode)?,
             budget: read("cache_budget").parse_optional(share)?,
             ttl_ms: read("cache_ttl").parse_optional(|text| Ok(parse_duration(text)?.as_millis() as u64))?,
-            max_entries: read("cache_max_entries")
-                .parse_optional(|text| text.parse().map_err(|_| format!("{text:?}; write a whole number")))?,
+            max_entries: read("cache_max_entries").parse_optional(whole)?,
             max_bytes: read("cache_max_bytes").parse_optional(parse_bytes)?,
+            user_max_entries: read("cache_user_max_entries").parse_optional(whole)?,
+            user_max_bytes: read("cache_user_max_bytes").parse_optional(parse_bytes)?,
             ..CacheChange::default()
         };
         let proxy = |upstream| {

@@ -252,6 +252,20 @@ pub const SETTINGS: &[Setting] = &[
         "",
         "Maximum bytes of answers; by default, as the cache is set",
     ),
+    setting(
+        "cache_user_max_entries",
+        "NUTHATCH_CACHE_USER_MAX_ENTRIES",
+        "N",
+        "",
+        "Maximum number of answers of one caller; by default, as the cache is set",
+    ),
+    setting(
+        "cache_user_max_bytes",
+        "NUTHATCH_CACHE_USER_MAX_BYTES",
+        "SIZE",
+        "",
+        "Maximum bytes of the answers of one caller; by default, as the cache is set",
+    ),
     setting("cache_tool_calls", "NUTHATCH_CACHE_TOOL_CALLS", "BOOL", "false", "Also keep answers that call tools"),
     setting(
         "cache_media",

@@ -36,6 +36,11 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         %method,
         route,
         key = tracing::field::Empty,
+        // Of requests to models.
+        gen_ai.operation.name = tracing::field::Empty,
+        gen_ai.provider.name = tracing::field::Empty,
+        nuthatch.cache.outcome = tracing::field::Empty,
+        nuthatch.cache.detail = tracing::field::Empty,
     );
     let (mut request, undrained_body) = undrained_body::watch(request);
     request.extensions_mut().insert(RequestId(id.to_str().unwrap_or_default().into()));

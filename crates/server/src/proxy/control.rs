@@ -249,7 +249,8 @@ fn milliseconds(seconds: f64) -> u64 {
     if seconds == 0.0 { 0 } else { ((seconds.min(1e12) * 1e3).round() as u64).max(1) }
 }
 
-fn random() -> Result<u64, Problem> {
+/// A number that nobody can guess.
+pub fn random() -> Result<u64, Problem> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|_| Problem::unavailable("the system gives no random numbers"))?;
     Ok(u64::from_le_bytes(bytes))

@@ -19,6 +19,9 @@ use crate::config::Prices;
 /// The parts of the scope that are the proxy's own.
 const REQUEST: &str = "request";
 const CALLER: &str = "caller";
+/// Why an answer that is there cannot be given.
+const TOO_OLD: &str = "too old";
+const WITHOUT_USAGE: &str = "without usage";
 /// The longest answer that a cache keeps.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
@@ -39,6 +42,14 @@ pub enum Asked {
 }
 
 pub type Key = (String, String);
+
+/// What several requests wait for.
+#[derive(Clone)]
+pub struct Sought {
+    pub ask: AskCache,
+    /// An answer to this prompt is what they wait for. Otherwise, whoever computes it says when to look again.
+    pub is_prompt: bool,
+}
 
 /// What a lookup found.
 pub enum Found {
@@ -96,16 +107,22 @@ impl Exchange {
         Ok(Self { api, request, control, allowed, scope, asked })
     }
 
-    /// What is the same for all requests that wait for one another.
-    pub fn flight(&self, tenant: &str, cache: &str) -> String {
-        let keys = match &self.asked {
-            Asked::One(key) => std::slice::from_ref(key),
-            Asked::Each(_, keys) => keys,
-        };
+    /// What is waited for after a lookup that found nothing for this reason.
+    pub fn sought(&self, missed: &str) -> Sought {
+        match &self.asked {
+            Asked::One(key) if !matches!(missed, TOO_OLD | WITHOUT_USAGE) => {
+                Sought { ask: self.ask(key), is_prompt: true }
+            }
+            Asked::One(key) => self.whole(std::slice::from_ref(key), missed),
+            Asked::Each(_, keys) => self.whole(keys, "inputs"),
+        }
+    }
+
+    /// The request itself, under a name that no prompt has.
+    fn whole(&self, keys: &[Key], kind: &str) -> Sought {
         let keys = keys.iter().map(|(prompt, hash)| Value::from(vec![prompt.as_str(), hash.as_str()]));
-        let scope: Map<String, Value> =
-            self.scope.iter().map(|(part, value)| (part.clone(), value.as_str().into())).collect();
-        digest(&Value::Array(vec![tenant.into(), cache.into(), scope.into(), keys.collect::<Value>()]))
+        let name = digest(&Value::Array(vec!["request".into(), kind.into(), keys.collect::<Value>()]));
+        Sought { ask: self.ask(&(name.clone(), name)), is_prompt: false }
     }
 
     pub fn wants_stream(&self) -> bool {
@@ -126,19 +143,34 @@ impl Exchange {
 
     fn look_for(&self, cache: &Cache, key: &Key) -> EngineResult<Found> {
         let found = cache.lookup(&self.ask(key))?;
-        let Some(hit) = found.hit else { return Ok(Found::Miss(found.miss.map_or("absent", reason))) };
+        match found.hit {
+            Some(hit) => self.usable(hit),
+            None => Ok(Found::Miss(found.miss.map_or("absent", reason))),
+        }
+    }
+
+    /// An answer of the cache, if this request can have it.
+    ///
+    /// # Errors
+    /// `Invalid` for one that was not stored by a proxy.
+    pub fn usable(&self, hit: CacheHit) -> EngineResult<Found> {
         if self.control.max_age.is_some_and(|seconds| hit.age_ms as f64 >= seconds * 1e3) {
-            return Ok(Found::Miss("too old"));
+            return Ok(Found::Miss(TOO_OLD));
         }
         let given = Given::of(hit)?;
         match self.api.can_give(&self.request, &given.answer.body) {
             true => Ok(Found::Hit(Box::new(given))),
-            false => Ok(Found::Miss("without usage")),
+            false => Ok(Found::Miss(WITHOUT_USAGE)),
         }
     }
 
     fn ask(&self, (prompt, hash): &Key) -> AskCache {
-        AskCache { prompt: prompt.clone(), scope: self.scope_of(hash), ..AskCache::default() }
+        AskCache {
+            prompt: prompt.clone(),
+            scope: self.scope_of(hash),
+            user: self.scope.get(CALLER).cloned(),
+            ..AskCache::default()
+        }
     }
 
     fn scope_of(&self, hash: &str) -> BTreeMap<String, String> {
@@ -217,10 +249,19 @@ impl Exchange {
             sources: self.control.sources.clone(),
             tags: self.control.tags.clone(),
             ttl_ms: self.control.ttl_ms,
+            user: self.scope.get(CALLER).cloned(),
             cost: cost(answer, prices),
             ..StoreAnswer::default()
         })?;
         Ok(if stored.is_some() { None } else { Some("off") })
+    }
+}
+
+impl Sought {
+    /// A name for it.
+    pub fn digest(&self) -> String {
+        let scope = self.ask.scope.iter().map(|(part, value)| (part.clone(), value.as_str().into()));
+        digest(&Value::Array(vec![Value::Object(scope.collect()), self.ask.prompt.as_str().into()]))
     }
 }
 

@@ -1,24 +1,21 @@
-//! Requests that ask the same at the same time: one of them asks the provider, the others wait for its answer.
+//! Requests of this process that ask the same at the same time: the first of them speaks for all, and the others wait without a thread.
 //!
-//! Within this process. [`Flights::decide`] is the one place that says who asks.
+//! Who asks the provider, among all processes, is said by the cache's lease: see [`super::lease`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 /// What is being asked.
 #[derive(Default)]
 pub struct Flights {
-    under_way: Mutex<HashMap<String, watch::Receiver<bool>>>,
-    landed: AtomicU64,
+    under_way: Mutex<HashMap<String, watch::Receiver<Option<Landed>>>>,
 }
 
-/// Who asks.
+/// Who speaks for those who ask the same.
 pub enum Decision {
     /// This request.
     Lead(Lead),
@@ -26,85 +23,88 @@ pub enum Decision {
     Wait(Flight),
 }
 
-/// The one that asks; it has ended when this is dropped.
+/// How a flight ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// There is an answer.
+    Stored,
+    /// There is none to wait for: all who waited ask by themselves, instead of one after the other.
+    Unkept,
+    /// Whoever led has gone: the next one leads.
+    Left,
+}
+
+/// The one that speaks for the others; it has ended when this is dropped.
 pub struct Lead {
     flights: Arc<Flights>,
     key: String,
-    stored: watch::Sender<bool>,
+    landed: watch::Sender<Option<Landed>>,
 }
 
 /// One that somebody else leads.
-pub struct Flight(watch::Receiver<bool>);
+pub struct Flight(watch::Receiver<Option<Landed>>);
 
 impl Flights {
-    /// Who asks for the answer of this key.
+    /// Who leads where this key is asked for.
     pub fn decide(self: &Arc<Self>, key: String) -> Decision {
         let mut under_way = self.under_way.lock();
         if let Some(flight) = under_way.get(&key) {
             return Decision::Wait(Flight(flight.clone()));
         }
-        let (stored, flight) = watch::channel(false);
+        let (landed, flight) = watch::channel(None);
         under_way.insert(key.clone(), flight);
-        Decision::Lead(Lead { flights: self.clone(), key, stored })
-    }
-
-    /// How many have ended. Whoever has looked into the cache before the number changed may look again.
-    pub fn landed(&self) -> u64 {
-        self.landed.load(Ordering::SeqCst)
+        Decision::Lead(Lead { flights: self.clone(), key, landed })
     }
 }
 
 impl Lead {
-    /// Its answer is in the cache.
-    pub fn stored(&self) {
-        self.stored.send_replace(true);
+    /// Tells all who wait. Dropped without a word, it has [left](Landed::Left).
+    pub fn land(self, landed: Landed) {
+        self.landed.send_replace(Some(landed));
     }
 }
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        // Before it can be led again, so that whoever leads next sees that this one has ended.
-        self.flights.landed.fetch_add(1, Ordering::SeqCst);
         self.flights.under_way.lock().remove(&self.key);
     }
 }
 
 impl Flight {
-    /// Waits until it has ended, or that long. True when its answer is in the cache: without one, all who waited ask by themselves,
-    /// instead of one after the other.
-    pub async fn landed(mut self, limit: Duration) -> bool {
-        let ended = timeout(limit, async {
-            // An error means that it has ended.
-            while !*self.0.borrow_and_update() && self.0.changed().await.is_ok() {}
-        });
-        ended.await.is_ok() && *self.0.borrow()
+    /// Waits until it has ended, or until then: nobody waits for ever, and who has waited for so long asks by itself.
+    pub async fn landed(mut self, until: Instant) -> Landed {
+        let ended = timeout_at(until, self.0.wait_for(Option::is_some)).await;
+        match ended {
+            Err(_) => Landed::Unkept,
+            Ok(landed) => landed.ok().and_then(|landed| *landed).unwrap_or(Landed::Left),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(3600);
-
     #[tokio::test]
-    async fn one_asks_and_the_others_hear_how_it_ended() {
+    async fn one_leads_and_the_others_hear_how_it_ended() {
         let flights = Arc::new(Flights::default());
-        for is_stored in [true, false] {
-            let before = flights.landed();
+        let long = Instant::now() + Duration::from_secs(3600);
+        for word in [Some(Landed::Stored), Some(Landed::Unkept), None] {
             let Decision::Lead(lead) = flights.decide("a".into()) else { panic!("nobody has asked yet") };
             assert!(matches!(flights.decide("b".into()), Decision::Lead(_)));
             let Decision::Wait(flight) = flights.decide("a".into()) else { panic!("it is being asked") };
-            let waiting = tokio::spawn(flight.landed(LONG));
-            if is_stored {
-                lead.stored();
+            let waiting = tokio::spawn(flight.landed(long));
+            match word {
+                Some(word) => lead.land(word),
+                None => drop(lead),
             }
-            drop(lead);
-            assert_eq!(waiting.await.unwrap(), is_stored);
-            assert_eq!(flights.landed(), before + 2);
+            assert_eq!(waiting.await.unwrap(), word.unwrap_or(Landed::Left));
         }
         let Decision::Lead(_lead) = flights.decide("a".into()) else { panic!("the last one has ended") };
         let Decision::Wait(flight) = flights.decide("a".into()) else { panic!("it is being asked") };
-        assert!(!flight.landed(Duration::from_millis(1)).await, "nobody waits for ever");
+        let soon = Instant::now() + Duration::from_millis(1);
+        assert_eq!(flight.landed(soon).await, Landed::Unkept, "nobody waits for ever");
     }
 }

@@ -8,6 +8,7 @@
 //! **Invariant:** a stream is stored after its last event and never a part of it; nothing is stored but what the upstream answered;
 //! keys of the upstream go to the upstream alone: they are hashed into the scope, and neither stored nor logged.
 
+mod call;
 mod canned;
 mod control;
 mod demo;
@@ -16,6 +17,7 @@ mod exchange;
 mod flight;
 mod gunzip;
 mod identity;
+mod lease;
 mod own;
 mod prepared;
 mod relay;
@@ -34,6 +36,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use nuthatch_link::{Result as EngineResult, embed};
 use nuthatch_llm::{Api, Bypass};
+use tracing::Span;
 
 use crate::access::Scope;
 use crate::admission::BodyReservation;
@@ -42,9 +45,12 @@ use crate::config::ProxyConfig;
 use crate::middleware::observe;
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::telemetry::names;
+use call::Call;
 use control::Control;
-use exchange::{Exchange, Found};
-use flight::{Decision, Flights};
+use exchange::{Exchange, Found, Keeper};
+use flight::Flights;
+use lease::{Lease, Turn};
 use prepared::Prepared;
 use told::Fate;
 use upstream::Upstream;
@@ -72,8 +78,15 @@ impl Proxy {
         Ok(Self { shared, config, upstream, flights: Arc::default(), prepared })
     }
 
+    /// Counts what became of a request, and says it in the log under the names of OpenTelemetry where there are such.
     fn count(&self, api: Api, fate: &Fate) {
         let (outcome, detail) = fate.counted();
+        let (operation, provider) = names(api);
+        let span = Span::current();
+        span.record("gen_ai.operation.name", operation);
+        span.record("gen_ai.provider.name", provider);
+        span.record("nuthatch.cache.outcome", outcome);
+        span.record("nuthatch.cache.detail", detail);
         self.shared.metrics.proxy.answered(api.name(), outcome, detail);
     }
 }
@@ -192,7 +205,6 @@ impl Asking<'_> {
         if !control.reads {
             return self.forward(Fate::Miss { why: "refresh", would: None, stored: None }, None, None).await;
         }
-        let seen = proxy.flights.landed();
         let (mut found, mut why) = self.look().await?;
         if let Found::Hit(given) = found {
             return Ok(self.given(given, false));
@@ -205,26 +217,27 @@ impl Asking<'_> {
             Fate::OnlyCached.tell(response.headers_mut(), &control);
             return Ok(response);
         }
-        let mut lead = None;
-        if control.stores {
-            let again = match proxy.flights.decide(exchange.flight(self.caller.tenant(), &proxy.config.cache)) {
-                // Whoever asked the same may have ended between our look and here.
-                Decision::Lead(first) => {
-                    lead = Some(first);
-                    proxy.flights.landed() != seen
+        let mut lease = None;
+        // A cache that fails, or gives nothing, makes nobody wait.
+        if control.stores && !matches!(why, "error" | "off" | "shadow") {
+            match lease::turn(&self.keeper(), why).await? {
+                Turn::Given(given) => return Ok(self.given(given, true)),
+                Turn::Again => {
+                    (found, why) = self.look().await?;
+                    if let Found::Hit(given) = found {
+                        return Ok(self.given(given, true));
+                    }
                 }
-                Decision::Wait(flight) => flight.landed(proxy.config.timeout).await,
-            };
-            if again {
-                let waited = lead.is_none();
-                (found, why) = self.look().await?;
-                if let Found::Hit(given) = found {
-                    return Ok(self.given(given, waited));
-                }
+                Turn::Mine(mine) => lease = Some(*mine),
+                Turn::Alone => {}
             }
         }
         let partly = if let Found::Partly(partly) = found { Some(partly) } else { None };
-        self.forward(Fate::Miss { why, would: None, stored: None }, lead, partly).await
+        self.forward(Fate::Miss { why, would: None, stored: None }, lease, partly).await
+    }
+
+    fn keeper(&self) -> Keeper {
+        Keeper { proxy: self.proxy.clone(), caller: self.caller.clone(), exchange: self.exchange.clone() }
     }
 
     /// Looks into the cache. A cache that fails does not keep its callers from their answers.
@@ -274,37 +287,42 @@ impl Asking<'_> {
     async fn forward(
         self,
         fate: Fate,
-        lead: Option<flight::Lead>,
+        lease: Option<Lease>,
         partly: Option<embeddings::Partly>,
     ) -> Result<Response, Problem> {
-        let Self { proxy, caller, parts, mut headers, bytes, held, exchange } = self;
+        let keeper = self.keeper();
+        let Self { proxy, parts, mut headers, bytes, held, exchange, .. } = self;
         // What is recorded must be read, and what is read is sent on as it is.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let body = match &partly {
             Some(partly) => Body::from(partly.request(&exchange)),
             None => Body::from(exchange.control.body.clone().map_or(bytes, Into::into)),
         };
-        let answer = proxy.upstream.send(proxy.upstream.request(&parts, headers, body)).await;
-        let answer = answer.inspect_err(|problem| {
-            proxy
-                .shared
-                .metrics
-                .proxy
-                .upstream_failed(exchange.api.name(), if problem.status == 504 { "timeout" } else { "unreachable" });
-        })?;
+        let call = Call::begin(keeper, lease);
+        let figures = &proxy.shared.metrics.proxy;
+        let answer = match proxy.upstream.send(proxy.upstream.request(&parts, headers, body)).await {
+            Ok(answer) => answer,
+            Err(problem) => {
+                let why = if problem.status == 504 { "timeout" } else { "unreachable" };
+                figures.upstream_failed(exchange.api.name(), why);
+                call.fail(why).await;
+                return Err(problem);
+            }
+        };
         drop(held);
-        let keeper = exchange::Keeper { proxy: proxy.clone(), caller, exchange: exchange.clone() };
         let admitted = parts.extensions.get().cloned();
         let (mut response, fate) = match whole::kind_of(&answer) {
             whole::Kind::Failed => {
-                proxy.shared.metrics.proxy.upstream_failed(exchange.api.name(), "status");
+                figures.upstream_failed(exchange.api.name(), "status");
+                call.fail(answer.status().as_str()).await;
                 (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("status"))
             }
-            whole::Kind::Other => (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("unreadable")),
-            whole::Kind::Events(decoder) => (relay::heard(answer, decoder, keeper, lead, admitted), fate),
-            whole::Kind::Document(decoder) => {
-                whole::kept(answer, decoder, keeper, lead, admitted, partly, fate).await?
+            whole::Kind::Other => {
+                call.end(false).await;
+                (relay::passed(answer, proxy.config.timeout, admitted), fate.stored("unreadable"))
             }
+            whole::Kind::Events(decoder) => (relay::heard(answer, decoder, call, admitted), fate),
+            whole::Kind::Document(decoder) => whole::kept(answer, decoder, call, admitted, partly, fate).await?,
         };
         proxy.count(exchange.api, &fate);
         fate.tell(response.headers_mut(), &exchange.control);

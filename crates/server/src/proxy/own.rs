@@ -15,7 +15,7 @@ use super::{Proxy, identity};
 use crate::access::Scope;
 use crate::caller::Caller;
 use crate::problem::Problem;
-use crate::telemetry::{register_redis, registry_of};
+use crate::telemetry::{cache_stats, register_caches, register_redis, registry_of};
 
 pub fn routes() -> Router<Arc<Proxy>> {
     Router::new()
@@ -45,8 +45,9 @@ async fn readyz(State(proxy): State<Arc<Proxy>>) -> Result<Response, Problem> {
 async fn metrics(State(proxy): State<Arc<Proxy>>, request: Request) -> Result<Response, Problem> {
     let caller = allowed(&proxy, &request.into_parts().0, Scope::Admin)?;
     caller.allow_operating()?;
-    let stats = caller.run(|database| database.stats()).await?;
+    let (stats, caches) = caller.run(|database| Ok((database.stats()?, cache_stats(database)?))).await?;
     let mut more = registry_of(&stats);
+    register_caches(&mut more, &caches);
     register_redis(&mut more, &proxy.shared.redis);
     let mut response = Response::new(proxy.shared.metrics.encode(&more).into());
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -11,8 +11,8 @@ use http_body_util::BodyExt;
 use nuthatch_llm::Recorder;
 use tokio::time::timeout;
 
+use super::call::Call;
 use super::exchange::Keeper;
-use super::flight::Lead;
 use super::gunzip::Decoder;
 use crate::admission::{Admitted, BodyReservation};
 
@@ -93,19 +93,14 @@ pub fn decoded(headers: &mut HeaderMap) {
 }
 
 /// A stream, sent on as it comes, and kept when its last event has come.
-pub fn heard(
-    answer: Response<Body>,
-    decoder: Decoder,
-    keeper: Keeper,
-    lead: Option<Lead>,
-    place: Place,
-) -> Response<Body> {
+pub fn heard(answer: Response<Body>, decoder: Decoder, call: Call, place: Place) -> Response<Body> {
+    let keeper = call.keeper.clone();
     let (mut parts, body) = answer.into_parts();
     decoded(&mut parts.headers);
     let coming = Coming::new(body, decoder, keeper.proxy.config.timeout);
     let recorder = Recorder::new(keeper.exchange.api, STREAM_BYTES_MAX);
     let held = keeper.proxy.shared.admission.hold();
-    let hearing = Hearing { coming, recorder, keeper, lead, held, _place: place };
+    let hearing = Hearing { coming, recorder, keeper, call: Some(call), held, _place: place };
     Response::from_parts(parts, Body::from_stream(stream::unfold(hearing, Hearing::next)))
 }
 
@@ -114,8 +109,8 @@ struct Hearing {
     coming: Coming,
     recorder: Recorder,
     keeper: Keeper,
-    /// Of whoever waits for the same answer.
-    lead: Option<Lead>,
+    /// Until the answer has come.
+    call: Option<Call>,
     held: BodyReservation,
     _place: Place,
 }
@@ -127,6 +122,10 @@ impl Hearing {
             broken => {
                 if !self.recorder.is_over() {
                     self.count("cut off");
+                }
+                if let Some(call) = self.call.take() {
+                    let is_late = matches!(&broken, Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut);
+                    call.break_off(if is_late { "timeout" } else { "cut off" });
                 }
                 return broken.map(|broken| (broken, self));
             }
@@ -144,19 +143,23 @@ impl Hearing {
             // Others need the memory more than the cache needs this answer.
             self.recorder.give_up();
         }
-        match self.recorder.hear(bytes) {
+        let is_stored = match self.recorder.hear(bytes) {
             Some(answer) => {
-                if self.keeper.keep(answer).await == "yes"
-                    && let Some(lead) = &self.lead
-                {
-                    lead.stored();
+                if let Some(call) = &mut self.call {
+                    call.answered(&answer).await;
                 }
+                self.keeper.keep(answer).await == "yes"
             }
-            None if self.recorder.is_over() => self.count("unreadable"),
+            None if self.recorder.is_over() => {
+                self.count("unreadable");
+                false
+            }
             None => return,
-        }
+        };
         self.held.clear();
-        self.lead = None;
+        if let Some(call) = self.call.take() {
+            call.end(is_stored).await;
+        }
     }
 
     fn count(&self, result: &'static str) {

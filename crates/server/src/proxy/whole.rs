@@ -4,9 +4,8 @@ use axum::body::{Body, Bytes};
 use axum::http::{Response, StatusCode, header};
 use nuthatch_llm::{Answer, Api};
 
+use super::call::Call;
 use super::embeddings::{self, Partly};
-use super::exchange::Keeper;
-use super::flight::Lead;
 use super::gunzip::Decoder;
 use super::relay::{self, Coming, Place};
 use super::told::Fate;
@@ -46,23 +45,27 @@ pub fn kind_of(answer: &Response<Body>) -> Kind {
 pub async fn kept(
     answer: Response<Body>,
     decoder: Decoder,
-    keeper: Keeper,
-    lead: Option<Lead>,
+    mut call: Call,
     place: Place,
     partly: Option<Partly>,
     fate: Fate,
 ) -> Result<(Response<Body>, Fate), Problem> {
+    let keeper = call.keeper.clone();
     let (mut parts, body) = answer.into_parts();
     relay::decoded(&mut parts.headers);
     let mut coming = Coming::new(body, decoder, keeper.proxy.config.timeout);
     let mut held = keeper.proxy.shared.admission.hold();
     let mut whole = Vec::new();
     while let Some(bytes) = coming.next().await {
-        let bytes = bytes.map_err(|error| broken(&keeper, &error))?;
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(broken(call, &error)),
+        };
         whole.extend_from_slice(&bytes);
         let is_too_much = held.grow(bytes.len() as u64).is_err() || whole.len() > DOCUMENT_BYTES_MAX;
         if is_too_much && partly.is_none() {
             drop(held);
+            call.end(false).await;
             return Ok((
                 Response::from_parts(parts, relay::sent(coming, place, whole.into())),
                 fate.stored("too large"),
@@ -74,26 +77,29 @@ pub async fn kept(
         }
     }
     let is_part = partly.is_some();
-    let (joined, stored) = match (keeper.exchange.api, Answer::whole(&whole)) {
+    let said = Answer::whole(&whole);
+    if let Some(answer) = &said {
+        call.answered(answer).await;
+    }
+    let (joined, stored) = match (keeper.exchange.api, said) {
         (Api::Embeddings, Some(said)) => {
             embeddings::kept(&keeper, &said.body, partly).await.unwrap_or((None, "unreadable"))
         }
         (_, Some(answer)) => (None, keeper.keep(answer).await),
         (_, None) => (None, "unreadable"),
     };
+    call.end(stored == "yes").await;
     if is_part && joined.is_none() {
         return Err(Problem::bad_gateway("the provider did not answer with the vectors that it was asked for"));
-    }
-    if let Some(lead) = lead.filter(|_| stored == "yes") {
-        lead.stored();
     }
     Ok((Response::from_parts(parts, Body::from(joined.map_or(Bytes::from(whole), Bytes::from))), fate.stored(stored)))
 }
 
-fn broken(keeper: &Keeper, error: &std::io::Error) -> Problem {
+fn broken(call: Call, error: &std::io::Error) -> Problem {
     let is_late = error.kind() == std::io::ErrorKind::TimedOut;
     let why = if is_late { "timeout" } else { "cut off" };
-    keeper.proxy.shared.metrics.proxy.upstream_failed(keeper.exchange.api.name(), why);
+    call.keeper.proxy.shared.metrics.proxy.upstream_failed(call.keeper.exchange.api.name(), why);
+    call.break_off(why);
     let detail = format!("the provider's answer ended early: {error}");
     if is_late { Problem::gateway_timeout(detail) } else { Problem::bad_gateway(detail) }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use nuthatch_link::{CacheStats, Database, Result};
+use nuthatch_link::{CacheStats, Database, Result, WrongShare};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -44,8 +44,11 @@ pub fn register_caches(registry: &mut Registry, caches: &[(String, CacheStats)])
     let gone = gauges("cache_removed", "Answers removed, by cause", registry);
     let tokens = gauges("cache_saved_tokens", "Tokens that were not paid for again", registry);
     let usd = gauges("cache_usd", "US dollars: gross savings, and what is to be taken from them", registry);
+    let saved = gauges("cache_saved_usd", "US dollars saved, net of wrong answers, verdicts and vectors", registry);
     let audits = gauges("cache_audits", "Answers by meaning that were chosen to be judged, by state", registry);
     let wrong = gauges("cache_wrong", "Answers by meaning that are wrong: known, bound and allowed", registry);
+    let share =
+        gauges("cache_wrong_share", "Share of answers by meaning that are wrong: estimated, low and high", registry);
     for (name, CacheStats { counts, ledger, entries: held, bytes: size, .. }) in caches {
         let cache = || ("cache", name.clone());
         let one = |family: &Gauges, value: f64| {
@@ -104,9 +107,15 @@ pub fn register_caches(registry: &mut Registry, caches: &[(String, CacheStats)])
                 ("embedding", dollars(counts.embedding_nano_usd)),
             ],
         );
+        let spent =
+            counts.lost_nano_usd.saturating_add(counts.judging_nano_usd).saturating_add(counts.embedding_nano_usd);
+        one(&saved, dollars(counts.saved_nano_usd) - dollars(spent));
         let judged = ledger.audited.saturating_sub(ledger.pending);
         each(&audits, "state", &[("judged", count(judged)), ("pending", count(ledger.pending))]);
         let known = count(ledger.known_wrong);
         each(&wrong, "number", &[("known", known), ("bound", ledger.bound), ("allowed", ledger.allowed)]);
+        if let Some(WrongShare { share: estimated, low, high }) = ledger.wrong {
+            each(&share, "number", &[("estimated", estimated), ("low", low), ("high", high)]);
+        }
     }
 }

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::models::ModelFigures;
 use super::proxy::ProxyFigures;
 
 /// Seconds: from a key that is in memory to a check of the whole folder.
@@ -45,6 +46,10 @@ pub struct Metrics {
     accepted: Counter<u64, AtomicU64>,
     /// Of the caching proxy, where there is one.
     pub proxy: ProxyFigures,
+    /// Those whose names are not ours.
+    conventional: Registry,
+    /// What the proxy asks providers.
+    pub models: ModelFigures,
 }
 
 impl Default for Metrics {
@@ -59,6 +64,8 @@ impl Default for Metrics {
             connections: Gauge::default(),
             accepted: Counter::default(),
             proxy: ProxyFigures::default(),
+            conventional: Registry::default(),
+            models: ModelFigures::default(),
             registry: Registry::default(),
         };
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
@@ -77,7 +84,9 @@ impl Default for Metrics {
         registry.register("http_connections", "Open connections", metrics.connections.clone());
         registry.register("http_connections_accepted", "Connections accepted", metrics.accepted.clone());
         metrics.proxy.register(&mut registry);
-        Self { registry, ..metrics }
+        let mut conventional = Registry::default();
+        metrics.models.register(&mut conventional);
+        Self { registry, conventional, ..metrics }
     }
 }
 
@@ -110,6 +119,7 @@ impl Metrics {
     pub fn encode(&self, more: &Registry) -> String {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry)
+            .and_then(|()| encode_registry(&mut text, &self.conventional))
             .and_then(|()| encode_registry(&mut text, more))
             .and_then(|()| encode_eof(&mut text))
             .expect("writing to a string does not fail");

@@ -4,6 +4,7 @@ mod caches;
 mod engine;
 mod logs;
 mod metrics;
+mod models;
 mod proxy;
 mod redis;
 
@@ -11,4 +12,5 @@ pub use caches::{cache_stats, register_caches};
 pub use engine::registry_of;
 pub use logs::start_logging;
 pub use metrics::Metrics;
+pub use models::names;
 pub use redis::register_redis;

@@ -48,11 +48,12 @@ pub struct Saved {
 }
 
 impl ProxyFigures {
-    /// Requests of each API are counted from 0, so that a scrape names the series before the first request.
+    /// Requests and failures of each API are counted from 0, so that a scrape names the series before the first of them.
     pub fn register(&self, registry: &mut Registry) {
         for api in Api::ALL {
             let missed = Answered { api: api.name(), outcome: "miss", detail: "absent" };
             drop(self.requests.get_or_create(&missed));
+            drop(self.failures.get_or_create(&Result { api: api.name(), result: "status" }));
         }
         registry.register(
             "cache_proxy_requests",

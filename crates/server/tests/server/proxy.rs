@@ -228,13 +228,7 @@ fn a_client_that_goes_away_in_a_stream_leaves_nothing() {
 fn the_same_questions_at_the_same_time_are_asked_once() {
     let provider = Provider::new();
     let place = place(&provider, &[]);
-    let (go, wait) = channel();
-    let mut wait = Some(wait);
-    provider.says(move |seen| {
-        let Said { pieces, .. } = usual(seen, "Names to numbers.");
-        let pieces = wait.take().map(Piece::After).into_iter().chain(pieces).collect();
-        Said { pieces, ..usual(seen, "") }
-    });
+    let go = held_up(&provider);
     let answers: Vec<Answer> = std::thread::scope(|threads| {
         let asking: Vec<_> = (0..24)
             .map(|at| {
@@ -243,9 +237,7 @@ fn the_same_questions_at_the_same_time_are_asked_once() {
                 threads.spawn(move || ask(&client, CHAT, &[], &request))
             })
             .collect();
-        while provider.asked() == 0 {
-            std::thread::yield_now();
-        }
+        wait_until_asked(&provider, 1);
         go.send(()).unwrap();
         asking.into_iter().map(|one| one.join().unwrap()).collect()
     });
@@ -271,6 +263,147 @@ fn those_who_waited_for_an_answer_that_is_not_kept_ask_by_themselves() {
         }
     });
     assert_eq!((provider.asked(), entries(&place)), (8, 0));
+    place.stop();
+}
+
+/// A second server over the folder of the first.
+fn beside(first: &Place, provider: &Provider) -> Place {
+    let proxy = config(provider, &[]);
+    let folder = first.folder.path().join("memory");
+    Place::with(|config| (config.proxy, config.data_dir) = (proxy, Some(folder)))
+}
+
+/// Lets a provider answer its first request when the test says so.
+fn held_up(provider: &Provider) -> std::sync::mpsc::Sender<()> {
+    let (go, wait) = channel();
+    let mut wait = Some(wait);
+    provider.says(move |seen| {
+        let Said { pieces, .. } = usual(seen, "Names to numbers.");
+        let pieces = wait.take().map(Piece::After).into_iter().chain(pieces).collect();
+        Said { pieces, ..usual(seen, "") }
+    });
+    go
+}
+
+fn wait_until_asked(provider: &Provider, times: usize) {
+    while provider.asked() < times {
+        std::thread::yield_now();
+    }
+}
+
+/// What the cache has counted: misses, and those that waited for somebody else's answer.
+fn missed_and_awaited(place: &Place) -> (u64, u64) {
+    let counts = place.client().get("/v1/caches/default/stats").is(200)["counts"].clone();
+    (counts["misses"].as_u64().unwrap(), counts["awaited"].as_u64().unwrap())
+}
+
+#[test]
+fn servers_over_one_folder_ask_the_same_question_once() {
+    let provider = Provider::new();
+    let first = place(&provider, &[]);
+    let second = beside(&first, &provider);
+    let embed = json!({ "model": "e", "input": ["one", "two", "three"] });
+    let asked = [(CHAT, chat("What is DNS?")), ("/v1/embeddings", embed)];
+    for (path, request) in asked {
+        let before = provider.asked();
+        let go = held_up(&provider);
+        let answers: Vec<Answer> = std::thread::scope(|threads| {
+            let asking: Vec<_> = (0..24)
+                .map(|at| {
+                    let client = client([&first, &second][at % 2]);
+                    let request = match path {
+                        CHAT => with(request.clone(), "stream", json!(at % 4 < 2)),
+                        _ => request.clone(),
+                    };
+                    threads.spawn(move || ask(&client, path, &[], &request))
+                })
+                .collect();
+            wait_until_asked(&provider, before + 1);
+            go.send(()).unwrap();
+            asking.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(provider.asked(), before + 1, "{path}");
+        assert!(answers.iter().all(|answer| answer.status == 200));
+        let missed = answers.iter().filter(|answer| answer.header("x-nuthatch-cache") == Some("MISS")).count();
+        assert_eq!(missed, 1, "{path}");
+        if path == CHAT {
+            let (missed, awaited) = missed_and_awaited(&first);
+            assert_eq!(missed - awaited, 1, "one miss led to an answer that was paid for");
+        }
+    }
+    second.stop();
+    first.stop();
+}
+
+#[test]
+fn the_question_of_a_client_that_goes_away_passes_to_one_of_those_who_wait() {
+    let provider = Provider::new();
+    let first = place(&provider, &[]);
+    let second = beside(&first, &provider);
+    let (_never, wait) = channel();
+    let mut wait = Some(wait);
+    provider.says(move |seen| {
+        let mut pieces: Vec<Piece> = provider::chat_events("Names to numbers.").into_iter().map(Piece::Bytes).collect();
+        match wait.take() {
+            Some(wait) => pieces.insert(3, Piece::After(wait)),
+            None => return usual(seen, "Names to numbers."),
+        }
+        Said { pieces, ..Said::events(Vec::new()) }
+    });
+    let mut leaving = open(&first, &with(chat("What is DNS?"), "stream", json!(true)));
+    leaving.read_exact(&mut [0; 400]).unwrap();
+    std::thread::scope(|threads| {
+        let asking: Vec<_> = (0..16)
+            .map(|at| {
+                let client = client([&first, &second][at % 2]);
+                threads.spawn(move || ask_without_key(&client, &chat("What is DNS?")))
+            })
+            .collect();
+        // All but the one that left have asked the cache, and wait.
+        while missed_and_awaited(&first).0 < 17 {
+            std::thread::yield_now();
+        }
+        assert_eq!(provider.asked(), 1);
+        drop(leaving);
+        for one in asking {
+            assert_eq!(one.join().unwrap().status, 200);
+        }
+    });
+    assert_eq!(provider.asked(), 2);
+    second.stop();
+    first.stop();
+}
+
+#[test]
+fn requests_that_cannot_have_the_stored_answer_wait_for_one_that_they_can_have() {
+    let provider = Provider::new();
+    let place = place(&provider, &[]);
+    let streamed = with(chat("What is DNS?"), "stream", json!(true));
+    ask(&client(&place), CHAT, &[], &streamed);
+    let (go, wait) = channel();
+    let mut wait = Some(wait);
+    provider.says(move |_| {
+        let usage = json!({ "prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7 });
+        let chunk = json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt", "choices": [], "usage": usage });
+        let mut events = provider::chat_events("Names to numbers.");
+        events.insert(events.len() - 1, format!("data: {chunk}\n\n").into_bytes());
+        let pieces = wait.take().map(Piece::After).into_iter().chain(events.into_iter().map(Piece::Bytes)).collect();
+        Said { pieces, ..Said::events(Vec::new()) }
+    });
+    let wanted = with(streamed, "stream_options", json!({ "include_usage": true }));
+    let answers: Vec<Answer> = std::thread::scope(|threads| {
+        let asking: Vec<_> = (0..8)
+            .map(|_| {
+                let (client, wanted) = (client(&place), &wanted);
+                threads.spawn(move || ask(&client, CHAT, &[], wanted))
+            })
+            .collect();
+        wait_until_asked(&provider, 2);
+        go.send(()).unwrap();
+        asking.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(provider.asked(), 2);
+    assert!(answers.iter().all(|answer| answer.text().contains("\"total_tokens\":7")), "{answers:?}");
     place.stop();
 }
 
@@ -710,10 +843,21 @@ fn answers_by_tier_and_what_they_saved_are_counted() {
             "nuthatch_cache_proxy_answers_total{api=\"chat\",result=\"yes\"} 1",
             "nuthatch_cache_proxy_tokens_saved_total{api=\"chat\",kind=\"input\"} 1000",
             "nuthatch_cache_proxy_saved_usd_total 0.00725",
+            // What the provider answered; a request that bypasses the cache is not listened to.
+            "gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",error_type=\"\"} 1",
+            "gen_ai_client_token_usage_sum{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",gen_ai_token_type=\"input\"} 1000.0",
+            "gen_ai_client_token_usage_sum{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",gen_ai_token_type=\"output\"} 500.0",
+            "nuthatch_cache_hits{cache=\"default\",tier=\"canonical\"} 1.0",
+            "nuthatch_cache_saved_usd{cache=\"default\"} 0.00725",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
     }
+    provider.says(|_| Said { status: 429, ..Said::json(&json!({ "error": { "message": "slow down" } })) });
+    ask(&client, CHAT, &[], &chat("b"));
+    let text = client.get("/nuthatch/metrics");
+    let failed = "gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",error_type=\"429\"} 1";
+    assert!(text.text().contains(failed), "{text:?}");
     let stats = client.get("/nuthatch/stats").is(200);
     assert_eq!((&stats["saved"]["tokens"], &stats["cache"]["counts"]["canonical"]), (&json!(1500), &json!(1)));
     place.stop();

@@ -107,7 +107,8 @@ class SemanticCache:
         self._counted: dict[str, Counter[str]] = {}
         self._is_closed = False
         self._owns = database is None
-        place = store.place if store is not None else str(path)
+        self._store = SQLiteStore(path) if path is not None else store
+        place = "" if self._store is None else self._store.place
         self._backend = "memory" if place == ":memory:" else "nuthatch"
         self._database = databases.connect(place) if database is None else database
         try:
@@ -324,13 +325,15 @@ class SemanticCache:
         )
 
     def requantize(self, dtype: VectorDtype) -> None:
-        """Raises QuantizationError unless the vectors have these elements: they are fixed when a cache is made."""
+        """Gives the vectors other elements, by copying them. Others who use the cache meanwhile open it again."""
         self._check_open()
-        if dtype != self._dtype:
-            raise QuantizationError(
-                f"the vectors are {self._dtype}, which is fixed when a cache is made; make another with"
-                f" vector_dtype={dtype!r}, and fill it with dumps and loads"
-            )
+        if dtype not in _BYTES:
+            raise QuantizationError(f"dtype={dtype!r} is none of {', '.join(_BYTES)}")
+        if dtype == self._dtype:
+            return
+        if not self._entries.requantize(dtype):
+            raise QuantizationError("another call has given the vectors other elements meanwhile; open the cache again")
+        self._dtype = dtype
 
     @property
     def similarity_threshold(self) -> float:

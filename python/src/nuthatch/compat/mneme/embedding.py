@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
 
@@ -63,9 +62,15 @@ class _Awaited(_Turned):
 
 class _Waiting(_Turned):
     def embed(self, text: str) -> Sequence[float]:
-        # In a thread of its own, because the caller's may run an event loop already.
-        with ThreadPoolExecutor(1) as pool:
-            vector: Sequence[float] = pool.submit(asyncio.run, self.inner.embed(text)).result()
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            raise RuntimeError(
+                "this thread has a running event loop, which would stand still; await embed there instead"
+            )
+        vector: Sequence[float] = asyncio.run(self.inner.embed(text))
         return vector
 
 
@@ -75,5 +80,5 @@ def to_async_embedder(embedder: Embedder) -> AsyncEmbedder:
 
 
 def to_sync_embedder(embedder: AsyncEmbedder) -> Embedder:
-    """An embedder that waits for one to be awaited."""
+    """An embedder that waits for one to be awaited. Not in a thread that runs an event loop."""
     return _Waiting(embedder)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ...collection import Collection
 from ...database import Database, Elements
 from ...integrations.conditions import Test, filtered
 from ...integrations.keys import pack, unpack
@@ -56,12 +57,34 @@ class Entries:
     def __init__(self, database: Database, name: str, made_with: Mapping[str, Any]) -> None:
         """``made_with`` are ``fingerprint``, ``dim`` and ``dtype`` of a new cache; an attribute says those that it has."""
         self._database = database
+        self._name = name
         self._kv = database.kv(f"{name}-entries")
         spelt = json.dumps(made_with)
         self._kv.compare_and_set(_META, None, spelt)
         self.made_with: dict[str, Any] = json.loads(self._kv.get(_META) or spelt)
-        elements = _ELEMENTS[self.made_with["dtype"]]
-        self._vectors = database.collection(name, dim=self.made_with["dim"], elements=elements, embedder="none")
+        self._vectors = self._collection(self.made_with)
+
+    def _collection(self, made_with: Mapping[str, Any]) -> Collection:
+        name, elements = made_with.get("vectors", self._name), _ELEMENTS[made_with["dtype"]]
+        return self._database.collection(name, dim=made_with["dim"], elements=elements, embedder="none")
+
+    def requantize(self, dtype: str) -> bool:
+        """Copies the vectors into a collection of other elements, and goes on with that. False when another call came first."""
+        spelt = self._kv.get(_META)
+        wanted = {**self.made_with, "dtype": dtype, "vectors": f"{self._name}-{dtype}"}
+        self._database.drop_collection(wanted["vectors"])  # what an interrupted call has left
+        target = self._collection(wanted)
+        for entry, hash, vector in self.all():
+            record = {"id": _id(entry.namespace, hash), "payload": {"namespace": entry.namespace, "hash": hash}}
+            target.upsert([{**record, "vector": _fitted(vector, dtype)} if any(vector) else record])
+        if spelt is None or not self._kv.compare_and_set(_META, spelt, json.dumps(wanted)):
+            return False
+        self._database.drop_collection(self._vectors.name)
+        self.made_with, self._vectors = wanted, target
+        return True
+
+    def _fitted(self, vector: Sequence[float]) -> list[float]:
+        return _fitted(vector, self.made_with["dtype"])
 
     def get(self, namespace: str, hash: str) -> Entry | None:
         """The entry of a query."""
@@ -82,7 +105,7 @@ class Entries:
                 keys.put(_ACCESS + key, _TIMES.pack(used_ms, entry.expires_ms))
                 record = {"id": _id(entry.namespace, hash), "payload": {"namespace": entry.namespace, "hash": hash}}
                 # A vector without a direction is near to nothing: such an entry is found by its text alone.
-                records.append({**record, "vector": vector} if any(vector) else record)
+                records.append({**record, "vector": self._fitted(vector)} if any(vector) else record)
             batch.collection(self._vectors.name).upsert(records)
 
     def touch(self, entry: Entry, hash: str, now_ms: int) -> None:
@@ -105,7 +128,7 @@ class Entries:
             self._vectors,
             Test(("namespace",), "=", namespace),
             lambda where: self._vectors.search(
-                vector=vector, mode="vector", limit=limit, where=where, include=("payload",)
+                vector=self._fitted(vector), mode="vector", limit=limit, where=where, include=("payload",)
             ),
         )
         return [(str(hit.payload["hash"]), min(1.0, hit.score)) for hit in hits]
@@ -159,6 +182,14 @@ class Entries:
 def hash_of(query: str) -> str:
     """The SHA-256 of a query, by which it is found."""
     return hashlib.sha256(query.encode(errors="surrogatepass")).hexdigest()
+
+
+def _fitted(vector: Sequence[float], dtype: str) -> list[float]:
+    """A vector of the same direction whose components such elements hold."""
+    if dtype != "int8":
+        return [float(x) for x in vector]
+    largest = max(abs(float(x)) for x in vector)
+    return [float(round(float(x) / largest * 127)) for x in vector]
 
 
 def _id(namespace: str, hash: str) -> str:
