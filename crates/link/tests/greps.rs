@@ -332,7 +332,7 @@ fn nothing_of_what_was_erased_is_left_of_its_grams() {
     assert_eq!(tree.index(true).unwrap().indexed, 1);
     // It is alone in its block, so its grams are the rows of the block.
     let (mut set, mut block) = (GramSet::default(), BlockBuilder::default());
-    assert!(block.add(0, set.of(&secret).unwrap()));
+    assert!(set.add(&secret) && block.add(0, set.grams()));
     let rows = block.finish(1 << 20).into_iter().flat_map(|(_, pieces)| pieces);
     let windows: Vec<Vec<u8>> =
         rows.flat_map(|row| row.chunks_exact(16).map(<[u8]>::to_vec).collect::<Vec<_>>()).collect();
@@ -354,6 +354,34 @@ fn nothing_of_what_was_erased_is_left_of_its_grams() {
     let (found, report) = printed(&tree, &ask(&tree, request, GrepIndex::Always));
     assert_eq!((found.unwrap(), report.read.scanned), (vec![], None));
     assert_eq!(report.read.candidates, 0);
+}
+
+#[test]
+fn large_contents_are_indexed_part_by_part() {
+    let db = Database::in_memory(quiet()).unwrap();
+    let tree = db.tree("t").unwrap();
+    // Distinct lines, so that chunks are, and a word across each end of a MiB.
+    let mut log: Vec<u8> = (0..600_000).flat_map(|line| format!("line {line:06}\n").into_bytes()).collect();
+    let words: Vec<String> = (1..6).map(|part| format!("xq{part}zw")).collect();
+    for (part, word) in (1..).zip(&words) {
+        log[(part << 20) - 3..][..word.len()].copy_from_slice(word.as_bytes());
+    }
+    assert!(log.len() > 6 << 20);
+    let binary = [&log[..], b"\0"].concat();
+    put(&tree, vec![file("log", log), file("binary", binary)]);
+    tree.index(true).unwrap();
+    assert_eq!(tree.check(true).unwrap().findings, Vec::<String>::new());
+    let read = |pattern: &str| {
+        let request = || GrepRequest { patterns: vec![pattern.into()], ..GrepRequest::default() };
+        let (expected, _) = printed(&tree, &ask(&tree, request(), GrepIndex::Never));
+        let (found, report) = printed(&tree, &ask(&tree, request(), GrepIndex::Always));
+        assert_eq!(found.as_ref().unwrap(), expected.as_ref().unwrap(), "{pattern}");
+        (found.unwrap().is_empty(), report.read.files)
+    };
+    for word in &words {
+        assert_eq!(read(word), (false, 2), "{word}");
+    }
+    assert_eq!(read("nowhere_at_all"), (true, 1), "a binary content is read always, a large one is not");
 }
 
 #[test]
