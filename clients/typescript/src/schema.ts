@@ -1886,6 +1886,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/trees/{tree}/facets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts the values of fields among the files of a tree, as it is or as it was. */
+        post: operations["post_trees_tree_facets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Changes fields of the files of a tree as they are now, without sending the files again. Earlier versions keep the fields that
+         *     they had.
+         */
+        patch: operations["patch_trees_tree_fields"];
+        trace?: never;
+    };
     "/v1/trees/{tree}/files/{path}": {
         parameters: {
             query?: never;
@@ -1980,6 +2017,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/trees/{tree}/root": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The root of a tree, or of a folder in it: one hash over paths, modes, targets of links and contents. Two states have the same
+         *     root exactly when they do not differ, in whatever database they are.
+         */
+        get: operations["get_trees_tree_root"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/trees/{tree}/search": {
         parameters: {
             query?: never;
@@ -2031,6 +2088,26 @@ export interface paths {
         post?: never;
         /** Drops a named snapshot of a tree, and the versions that it alone has kept. */
         delete: operations["delete_trees_tree_snapshots_name"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reads the files of a tree, compares their chunks and their bytes with their hashes, and names those that are damaged. A page
+         *     reads 64 MiB, or 5,000 paths.
+         */
+        get: operations["get_trees_tree_verify"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2346,6 +2423,18 @@ export interface components {
              * @default null
              */
             ttl: number | null;
+            /**
+             * Format: int64
+             * @description Maximum bytes of one user's answers; 0: any.
+             * @default null
+             */
+            user_max_bytes: number | null;
+            /**
+             * Format: int64
+             * @description Maximum number of answers of one user; 0: any. The user's own that were used longest ago make room.
+             * @default null
+             */
+            user_max_entries: number | null;
         };
         /** @description What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's. */
         CacheCounts: {
@@ -2831,6 +2920,10 @@ export interface components {
              * @description In seconds; 0: for ever.
              */
             ttl: number;
+            /** Format: int64 */
+            user_max_bytes: number;
+            /** Format: int64 */
+            user_max_entries: number;
         };
         /** @description A record that an answer was made from. */
         CacheSource: {
@@ -3223,6 +3316,11 @@ export interface components {
         CountQuestion: {
             /** @description Only records whose payload passes this condition. */
             where?: string | null;
+        };
+        DamagedTreeFile: {
+            /** @description Empty where the list of the files cannot be read to its end. */
+            path: string;
+            why: string;
         };
         Deleted: {
             /** Format: int64 */
@@ -4243,6 +4341,11 @@ export interface components {
              */
             vimgrep: boolean;
             /**
+             * @description Searches only files that pass this condition on their fields, such as `tags contains 'draft'`.
+             * @default null
+             */
+            where: string | null;
+            /**
              * @description The path before each line.
              * @default true
              */
@@ -5122,6 +5225,10 @@ export interface components {
             bytes: number;
             /** @description The BLAKE3 hash of a file's bytes, 64 hexadecimal digits. */
             content?: string | null;
+            /** @description Tags, and whatever else callers said of it. */
+            fields: {
+                [key: string]: unknown;
+            };
             kind: components["schemas"]["TreeEntryKind"];
             /**
              * Format: int32
@@ -5153,6 +5260,23 @@ export interface components {
          * @enum {string}
          */
         TreeEntryKind: "file" | "folder" | "link" | "gone";
+        TreeFacets: {
+            /** @description In the order of the fields. */
+            facets: components["schemas"]["Facet"][];
+        };
+        /** @description Which values to count, of which files. */
+        TreeFacetsQuestion: {
+            /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+            as_of?: string | null;
+            /** @description Only what stands at this path or below it. */
+            below?: string;
+            /** @description Fields that files were given, or `path`, `name`, `mode`, `mtime`, `sequence`, `bytes`, `content`. */
+            fields: string[];
+            /** @description Values of each field, the most frequent ones; default 10. */
+            limit?: number | null;
+            /** @description Only files that pass this condition on their fields. */
+            where?: string | null;
+        };
         /** @description What is gone. */
         TreeGone: components["schemas"]["RemovedFromTree"] | components["schemas"]["ErasedFromTree"];
         /** @description How far the index is that searches use. All trees of a tenant share it. */
@@ -5281,6 +5405,28 @@ export interface components {
              */
             versions?: number | null;
         };
+        /** @description The root of a tree, or of a folder in it, and what it is over. */
+        TreeRoot: {
+            /**
+             * Format: int64
+             * @description Of the files, as they were put.
+             */
+            bytes: number;
+            /** Format: int64 */
+            files: number;
+            /**
+             * Format: int64
+             * @description Folders that were put for themselves.
+             */
+            folders: number;
+            /**
+             * Format: int64
+             * @description Symbolic links.
+             */
+            links: number;
+            /** @description A BLAKE3 hash, 64 hexadecimal digits. */
+            root: string;
+        };
         Trees: {
             trees: string[];
         };
@@ -5325,6 +5471,25 @@ export interface components {
              */
             contents: number;
         };
+        /** @description What reading the files of a tree has found. */
+        TreeVerified: {
+            /** @description The moment that was read. Give it to the pages that follow. */
+            as_of: string;
+            /**
+             * Format: int64
+             * @description Of these, as they were put.
+             */
+            bytes: number;
+            /** @description The path to go on after; null at the end. */
+            cursor?: string | null;
+            damaged: components["schemas"]["DamagedTreeFile"][];
+            /**
+             * Format: int64
+             * @description Files that were read.
+             */
+            files: number;
+            root?: components["schemas"]["TreeRoot"] | null;
+        };
         TreeVersions: {
             /** @description The newest first, those included that say that the path is gone. */
             versions: components["schemas"]["TreeEntry"][];
@@ -5350,6 +5515,13 @@ export interface components {
              */
             updated: number;
         };
+        UpdatedTree: {
+            /**
+             * Format: int64
+             * @description Files that the change made others.
+             */
+            updated: number;
+        };
         UpdateFiles: {
             /** @description What becomes of the fields of all their passages. */
             change: components["schemas"]["FieldChange"];
@@ -5362,6 +5534,14 @@ export interface components {
             /** @description Changes of records by id. */
             changes?: components["schemas"]["RecordChange"][] | null;
             /** @description Change the records whose payload matches this condition. */
+            where?: string | null;
+        };
+        /** @description Which fields change, of which files. */
+        UpdateTree: {
+            change: components["schemas"]["FieldChange"];
+            /** @description Files, and folders with everything below them; absent or empty for all files. */
+            paths?: string[];
+            /** @description Of these, only files that pass this condition on their fields. */
             where?: string | null;
         };
         Upsert: {
@@ -9953,6 +10133,8 @@ export interface operations {
                 below?: string;
                 /** @description Maximum number of entries in the page. */
                 limit?: number;
+                /** @description Only what passes this condition on its fields, such as `tags contains 'draft'`. */
+                where?: string;
             };
             header?: {
                 /** @description The id of a snapshot to read from; without it, the current data is read. */
@@ -9972,6 +10154,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TreePage"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_facets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TreeFacetsQuestion"];
+            };
+        };
+        responses: {
+            /** @description The values of each field */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeFacets"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_trees_tree_fields: {
+        parameters: {
+            query?: {
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateTree"];
+            };
+        };
+        responses: {
+            /** @description How many files changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdatedTree"];
                 };
             };
             /** @description The request failed; the document says why and what to do next */
@@ -10287,6 +10545,45 @@ export interface operations {
             };
         };
     };
+    get_trees_tree_root: {
+        parameters: {
+            query?: {
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time such as `2026-11-25T10:00:00Z`. */
+                as_of?: string;
+                /** @description Only what stands below this path. */
+                below?: string;
+            };
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The root */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeRoot"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_trees_tree_search: {
         parameters: {
             query?: {
@@ -10422,6 +10719,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trees_tree_verify: {
+        parameters: {
+            query?: {
+                /** @description The cursor that the previous page returned. */
+                after?: string;
+                /** @description The tree as it was: the name of one of its snapshots, a sequence, or a time. For the next page, the `as_of` of the answer. */
+                as_of?: string;
+                /** @description Only what stands at this path or below it. */
+                below?: string;
+            };
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeVerified"];
+                };
             };
             /** @description The request failed; the document says why and what to do next */
             default: {
