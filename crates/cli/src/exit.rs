@@ -9,8 +9,7 @@ use nuthatch_link::{Error, ErrorKind};
 pub const HELP: &str = "\
 Exit codes:
   0    done
-  1    nothing found: no such passage, file, id or key, or not the value that `kv cas`
-       or the root that `tree verify` expects
+  1    nothing found: no such passage, file, id or key, or not the value or root expected
   2    invalid: the command line, a filter, or an option that contradicts what is stored
   3    not found: the data folder, the collection, the keyspace or a path does not exist
   4    conflict: another process has the data folder open and does not share it

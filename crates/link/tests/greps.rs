@@ -115,8 +115,9 @@ fn flags(dice: &mut fastrand::Rng) -> GrepRequest {
             4 => request.fixed_strings = true,
             5 => request.invert = true,
             6 => request.multiline = true,
-            7 => request.crlf = true,
-            8 => request.null_data = true,
+            // As flags of ripgrep, each of the two takes the other back.
+            7 => request.crlf = !request.null_data,
+            8 => request.null_data = !request.crlf,
             9 => request.no_unicode = true,
             10 => request.max_count = Some(dice.u64(..3)),
             11 => request.text = true,

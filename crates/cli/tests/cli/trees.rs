@@ -301,6 +301,8 @@ fn a_flipped_byte_of_a_file_is_named_by_its_path() {
     let bytes = noise(60_000);
     place.write("notes/hurt.bin", &bytes);
     place.write("notes/sound.txt", "sound\n");
+    // The block of the newest large value is read when a tree is opened.
+    place.write("notes/whole.bin", noise(60_000));
     place.run(&["add", "notes", "--tree", "t", "--snapshot", "v1", "--no-passages"]).succeeds();
     // Into tables, whatever the logs hold.
     place.run(&["reclaim"]).succeeds();

@@ -23,6 +23,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Times that records are read again because others wrote them meanwhile.
 const TRIES: usize = 64;
+/// Passes over what matches, each of which looks at what others wrote during the one before.
+const PASSES: usize = 10_000;
 /// Records of one batch of a change by condition, and bytes of what they were made of, but for one.
 const LOT_ROWS: usize = 2_000;
 const LOT_BYTES: usize = 4 << 20;
@@ -75,22 +77,26 @@ impl Collection {
         change.check()?;
         let filter = nuthatch_filter::parse(filter)?;
         let (mut changed, mut from) = (0, 0);
-        loop {
+        for _ in 0..PASSES {
             // Rows that come during a pass are of the next one: also those that a vector was made for, which are other rows then.
             let upto = self.core.writer.lock().counters.next_row;
             let rows = self.core.rows_matching(self.core.live(), &filter)?;
             let rows: Vec<u64> = rows.iter().skip_while(|row| *row < from).take_while(|row| *row < upto).collect();
-            let before = changed;
+            let (before, mut moved) = (changed, false);
             for rows in rows.chunks(LOT_ROWS) {
-                for ids in self.core.lots(rows)? {
+                let lots = self.core.lots(rows)?;
+                // Records that were rewritten meanwhile are other rows, of the next pass.
+                moved |= lots.iter().map(Vec::len).sum::<usize>() < rows.len();
+                for ids in lots {
                     changed += self.update_if(&[RecordChange { ids, change: change.clone() }], Some(&filter))?;
                 }
             }
-            if changed == before {
+            if changed == before && !moved {
                 return Ok(changed);
             }
             from = upto;
         }
+        Err(busy())
     }
 
     fn update_if(&self, changes: &[RecordChange], filter: Option<&Filter>) -> Result<u64> {
@@ -108,11 +114,15 @@ impl Collection {
                 }
             }
         }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            "other writers changed these records each time that they were read; try again, or update fewer at a time",
-        ))
+        Err(busy())
     }
+}
+
+fn busy() -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        "other writers changed these records each time that they were read; try again, or update fewer at a time",
+    )
 }
 
 impl Core {
