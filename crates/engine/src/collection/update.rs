@@ -80,9 +80,9 @@ impl Collection {
         for _ in 0..PASSES {
             // Rows that come during a pass are of the next one: also those that a vector was made for, which are other rows then.
             let upto = self.core.writer.lock().counters.next_row;
-            let rows = self.core.rows_matching(self.core.live(), &filter)?;
-            let rows: Vec<u64> = rows.iter().skip_while(|row| *row < from).take_while(|row| *row < upto).collect();
-            let (before, mut moved) = (changed, false);
+            let matching = self.core.rows_matching(self.core.live(), &filter)?;
+            let (before, mut moved) = (changed, matching.max().is_some_and(|row| row >= upto));
+            let rows: Vec<u64> = matching.iter().skip_while(|row| *row < from).take_while(|row| *row < upto).collect();
             for rows in rows.chunks(LOT_ROWS) {
                 let lots = self.core.lots(rows)?;
                 // Records that were rewritten meanwhile are other rows, of the next pass.
