@@ -10,16 +10,6 @@ use machine::*;
 use nuthatch_cluster::*;
 use nuthatch_store::{Extent, Store, StoreError};
 
-fn folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
-    let root = tempfile::tempdir().unwrap();
-    let (one, two) = (root.path().join("one"), root.path().join("two"));
-    (root, one, two)
-}
-
-fn names(rows: &[(String, Vec<u8>)]) -> Vec<&str> {
-    rows.iter().map(|(name, _)| name.as_str()).collect()
-}
-
 #[test]
 fn a_second_node_takes_over_with_every_acknowledged_write_and_the_first_is_fenced() {
     let (_root, one, two) = folders();
@@ -144,22 +134,7 @@ fn the_log_is_trimmed_behind_a_checkpoint_and_fences_stay() {
 
 #[test]
 fn a_follower_that_slept_through_a_trim_begins_again() {
-    let (_root, one, two) = folders();
-    let log = cluster(&Bucket::in_memory().unwrap());
-    let mut sleeper = Follower::start(&log, &two).unwrap(); // sees nothing of what follows
-    let machine = owning(&log, &one);
-    for n in 0..5 {
-        machine.put(&format!("{n}"), b"v").unwrap();
-        machine.store.checkpoint(1).unwrap();
-    }
-    assert_eq!(sleeper.take_over().unwrap(), Followed::Ended(End::Behind));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    assert_eq!(runtime.block_on(machine.owner.leave()), Ok(()), "the owner goes on");
-    drop(sleeper);
-    let mut again = Follower::start(&log, &two).unwrap();
-    drop(machine);
-    assert_eq!(again.take_over().unwrap(), Followed::Owns(2));
-    assert_eq!(rows(&*again.store).len(), 5);
+    sleep_through_a_trim(&cluster(&Bucket::in_memory().unwrap()));
 }
 
 #[test]

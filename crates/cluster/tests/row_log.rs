@@ -5,7 +5,6 @@
 mod machine;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -164,16 +163,6 @@ fn in_bucket(bucket: &Bucket) -> (Arc<dyn Log>, Arc<MemoryRows>) {
 
 fn rows_in_memory() -> (Arc<dyn Log>, Arc<MemoryRows>) {
     in_bucket(&Bucket::in_memory().unwrap())
-}
-
-fn folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
-    let root = tempfile::tempdir().unwrap();
-    let (one, two) = (root.path().join("one"), root.path().join("two"));
-    (root, one, two)
-}
-
-fn names(rows: &[(String, Vec<u8>)]) -> Vec<&str> {
-    rows.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 fn fence(writer: u128, epoch: u64, before: u64) -> Entry {
@@ -387,22 +376,7 @@ fn a_deposed_owner_whose_slot_was_trimmed_meanwhile_commits_nothing() {
 
 #[test]
 fn a_follower_that_slept_through_a_trim_begins_again() {
-    let (_root, one, two) = folders();
-    let (log, _) = rows_in_memory();
-    let mut sleeper = Follower::start(&log, &two).unwrap(); // sees nothing of what follows
-    let machine = owning(&log, &one);
-    for n in 0..5 {
-        machine.put(&format!("{n}"), b"v").unwrap();
-        machine.store.checkpoint(1).unwrap();
-    }
-    assert_eq!(sleeper.take_over().unwrap(), Followed::Ended(End::Behind));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    assert_eq!(runtime.block_on(machine.owner.leave()), Ok(()), "the owner goes on");
-    drop(sleeper);
-    let mut again = Follower::start(&log, &two).unwrap();
-    drop(machine);
-    assert_eq!(again.take_over().unwrap(), Followed::Owns(2));
-    assert_eq!(rows(&*again.store).len(), 5);
+    sleep_through_a_trim(&rows_in_memory().0);
 }
 
 #[test]

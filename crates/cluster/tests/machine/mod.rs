@@ -35,6 +35,17 @@ pub fn rows(store: &dyn Reader) -> Vec<(String, Vec<u8>)> {
     rows
 }
 
+pub fn names(rows: &[(String, Vec<u8>)]) -> Vec<&str> {
+    rows.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// Folders of two nodes, which go with the first value.
+pub fn folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let root = tempfile::tempdir().unwrap();
+    let (one, two) = (root.path().join("one"), root.path().join("two"));
+    (root, one, two)
+}
+
 pub fn cluster(bucket: &Bucket) -> Arc<dyn Log> {
     ObjectLog::init(bucket, LEASE_MS).unwrap();
     Arc::new(ObjectLog::open(bucket).unwrap())
@@ -195,4 +206,23 @@ impl Log for Deaf {
     }
 
     reads_as_the_log_inside!();
+}
+
+/// A follower that sees nothing of five checkpoints and what is trimmed behind them begins again, and the owner goes on.
+pub fn sleep_through_a_trim(log: &Arc<dyn Log>) {
+    let (_root, one, two) = folders();
+    let mut sleeper = Follower::start(log, &two).unwrap(); // sees nothing of what follows
+    let machine = owning(log, &one);
+    for n in 0..5 {
+        machine.put(&format!("{n}"), b"v").unwrap();
+        machine.store.checkpoint(1).unwrap();
+    }
+    assert_eq!(sleeper.take_over().unwrap(), Followed::Ended(End::Behind));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(machine.owner.leave()), Ok(()), "the owner goes on");
+    drop(sleeper);
+    let mut again = Follower::start(log, &two).unwrap();
+    drop(machine);
+    assert_eq!(again.take_over().unwrap(), Followed::Owns(2));
+    assert_eq!(rows(&*again.store).len(), 5);
 }
