@@ -248,6 +248,7 @@ pub(crate) fn read_with_refs(rows: &dyn Rows, ids: &[ContentId]) -> Result<(Vec<
     Ok((whole, refs))
 }
 
+/// Bytes of a content that is in chunks.
 fn read_pieces(rows: &dyn Rows, id: &ContentId, parts: u32, range: Range<u64>) -> Result<Vec<u8>> {
     let mut read = Vec::with_capacity((range.end - range.start) as usize);
     let mut at = 0;
