@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job on real input: adds this repository's documentation and the sample corpus, then asks five questions.
+# The main job on real input: adds this repository's guides and the sample corpus, then asks five questions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # The command that `make setup` installed, unless another one comes first on purpose.
@@ -22,11 +22,11 @@ say "A fresh data folder: $folder (--data-dir $folder is left out below)"
 # Only a folder that is ours is removed.
 if [ -e "$folder/NUTHATCH" ]; then rm -rf -- "$folder"; fi
 
-say "Documents in: this repository's documentation and a sample corpus. Three of its files hold no readable text, on purpose."
-show add README.md docs examples/corpus
+say "Documents in: this repository's guides and a sample corpus. Three of its files hold no readable text, on purpose."
+show add README.md docs/start.md docs/guides docs/internals examples/corpus
 
 say "The same again costs a look at each file, no more"
-show add README.md docs examples/corpus
+show add README.md docs/start.md docs/guides docs/internals examples/corpus
 
 say "Words are found at once; vectors come in the background"
 show search "retry with exponential backoff" --limit 1

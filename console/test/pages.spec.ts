@@ -8,7 +8,7 @@ import type { Page } from "@playwright/test";
 import { expect, signIn, test } from "./place";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PICTURES = fileURLToPath(new URL("../../docs/guides/images/", import.meta.url));
+const PICTURES = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 const PICTURE_BYTES_MAX = 150 * 1024;
 
 interface Shown {
