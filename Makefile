@@ -40,8 +40,10 @@ export PATH := $(VENV)/bin:$(PATH)
 CARGO_SCOPE = --release --workspace --locked $(if $(ASSERTIONS),$(ASSERTING))
 # With ASSERTIONS=1 our crates check their debug assertions, and only they are compiled again.
 ASSERTING := $(foreach crate,$(notdir $(wildcard crates/*)),--config profile.release.package.nuthatch-$(crate).debug-assertions=true)
-# Of these, what a user runs: the command and the Python module, and no test, example or fuzz target.
-CARGO_PRODUCT := --exclude nuthatch-fuzz --bin nuthatch --lib
+# Of these, what a user runs: the command and the Python module, and no test, example or fuzz target, and nothing that only
+# nodes of a cluster have. scripts/features.py sees to it that the dependencies' features are those of the whole all the same.
+PARTS_APART := nuthatch-fuzz nuthatch-cluster nuthatch-cassandra nuthatch-node
+CARGO_PRODUCT := $(PARTS_APART:%=--exclude %) --bin nuthatch --lib
 
 PACKAGES_STAMP := $(VENV)/.packages-installed
 LIBCLANG_STAMP := $(TARGET)/libclang/.copied
@@ -125,6 +127,7 @@ lint: check-tools rocksdb ## Formatting, clippy, ruff, type check, the order of 
 	@$(STEP) "ruff format" $(VENV)/bin/ruff format --check python scripts bench
 	@cd python && ../$(STEP) "mypy" $(VENV)/bin/mypy
 	@$(STEP) "the order of modules" $(VENV)/bin/python scripts/layers.py
+	@$(STEP) "features of dependencies" $(VENV)/bin/python scripts/features.py $(PARTS_APART)
 	@$(STEP) "shell syntax" bash -n scripts/*.sh .ci/run
 
 .PHONY: format
