@@ -251,3 +251,52 @@ fn a_dropped_keyspace_is_empty_when_it_is_made_again() {
     assert_eq!(old.put("k", "v").unwrap_err().kind, ErrorKind::NotFound);
     assert_eq!(db.kv("again").unwrap().get("k").unwrap(), None);
 }
+
+/// The `.sst` file below a folder that holds these bytes, and where.
+fn table_with(folder: &std::path::Path, bytes: &[u8]) -> (std::path::PathBuf, usize) {
+    let tables = std::fs::read_dir(folder.join("truth")).unwrap().map(|entry| entry.unwrap().path());
+    let found = tables.filter(|path| path.extension().is_some_and(|kind| kind == "sst")).find_map(|path| {
+        let at = std::fs::read(&path).unwrap().windows(bytes.len()).position(|window| window == bytes)?;
+        Some((path, at))
+    });
+    found.expect("the bytes are in a table file")
+}
+
+#[test]
+fn a_damaged_newest_large_value_costs_that_value_and_large_writes_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(AtomicU64::new(1_000));
+    let noise = |seed| {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        std::iter::repeat_with(|| dice.u8(..)).take(100_000).collect::<Vec<u8>>()
+    };
+    let (old, new) = (noise(1), noise(2));
+    let db = open(folder.path(), &clock);
+    let space = db.kv("files").unwrap();
+    space.put("small", "x").unwrap();
+    space.put("old", &old).unwrap();
+    space.put("new", &new).unwrap();
+    db.close().unwrap();
+    let (table, at) = table_with(folder.path(), &new[50_000..50_064]);
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&table, bytes).unwrap();
+
+    let db = open(folder.path(), &clock);
+    let space = db.kv("files").unwrap();
+    assert_eq!(space.get("small").unwrap().as_deref(), Some(b"x".as_slice()));
+    assert_eq!(space.get("old").unwrap(), Some(old.clone()));
+    let damaged = ErrorKind::Corrupt { path: table };
+    assert_eq!(space.get("new").unwrap_err().kind, damaged);
+    space.put("small", "y").unwrap();
+    assert_eq!(space.put("other", noise(3)).unwrap_err().kind, damaged, "its number cannot be told");
+    assert_eq!(space.get("other").unwrap(), None);
+    drop((space, db)); // closing would merge tables, and fail at the damaged one
+
+    let (db, _) = Database::repair(folder.path(), Options { background: false, ..Options::default() }).unwrap();
+    let space = db.kv("files").unwrap();
+    space.put("other", noise(3)).unwrap();
+    assert_eq!(space.get("other").unwrap(), Some(noise(3)));
+    assert!(space.get("old").unwrap().is_none_or(|value| value == old), "no value is taken for another");
+    assert_eq!(space.get("small").unwrap().as_deref(), Some(b"y".as_slice()));
+}

@@ -43,7 +43,7 @@ use crate::durability::Durability;
 use crate::kv::expiry::NEVER;
 use crate::runtime::Runtime;
 use crate::tenant::Tenant;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Locks for operations that read before they write, by hash of the key.
 const STRIPES: usize = 64;
@@ -72,7 +72,8 @@ pub(crate) struct Space {
     next_due_ms: AtomicU64,
     /// Some value lies in the table `blobs`: the same.
     has_large: AtomicBool,
-    next_large: AtomicU64,
+    /// The number of the next one; `None` until it could be read.
+    next_large: Mutex<Option<u64>>,
     stripes: [Mutex<()>; STRIPES],
     /// A dropped keyspace refuses everything.
     pub dropped: AtomicBool,
@@ -127,30 +128,22 @@ impl Space {
     ) -> Result<Arc<Self>> {
         let shard = tenant.shard(id);
         let counters: Counters = catalog::read(&shared.store, &shard.key(COUNTERS))?.unwrap_or_default();
-        let (expires, last_large) = {
-            let store = shared.store()?;
-            let outermost = |table, direction| -> Result<Option<Vec<u8>>> {
-                let mut found = None;
-                store.scan(table, &shard.prefix(), &shard.end(), direction, &mut |key, _| {
-                    found = Some(Shard::suffix(key).to_vec());
-                    std::ops::ControlFlow::Break(())
-                })?;
-                Ok(found)
-            };
-            (outermost(Table::Expiry, Direction::Forward)?, outermost(Table::Blobs, Direction::Reverse)?)
+        let expires = unless_damaged(outermost(&shared, shard, Table::Expiry, Direction::Forward))?;
+        let next_large = unless_damaged(next_large(&shared, shard))?;
+        let next_due = match &expires {
+            Some(first) => first.as_deref().and_then(|key| key.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes)),
+            None => None, // nothing is swept; readers look at each value's own time
         };
-        let next_due = expires.as_deref().and_then(|key| key.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes));
-        let last_large = last_large.and_then(|key| Some(u64::from_be_bytes(key.try_into().ok()?)));
         Ok(Arc::new(Self {
             shared,
             tenant,
             shard,
             name: name.to_string(),
             kind,
-            expires: AtomicBool::new(expires.is_some()),
+            expires: AtomicBool::new(expires.is_none_or(|first| first.is_some())),
             next_due_ms: AtomicU64::new(next_due.unwrap_or(NEVER)),
-            has_large: AtomicBool::new(last_large.is_some()),
-            next_large: AtomicU64::new(last_large.map_or(0, |last| last + 1)),
+            has_large: AtomicBool::new(next_large != Some(0)),
+            next_large: Mutex::new(next_large),
             stripes: std::array::from_fn(|_| Mutex::default()),
             dropped: AtomicBool::new(false),
             counters: Mutex::new(counters),
@@ -189,8 +182,17 @@ impl Space {
     }
 
     /// Takes a number in the table `blobs`.
-    pub(crate) fn next_blob(&self) -> u64 {
-        self.next_large.fetch_add(1, Ordering::Relaxed)
+    ///
+    /// # Errors
+    /// `Corrupt` while the block with the highest number in use is damaged: a guess could overwrite a value.
+    pub(crate) fn next_blob(&self) -> Result<u64> {
+        let mut next = self.next_large.lock();
+        let number = match *next {
+            Some(number) => number,
+            None => next_large(&self.shared, self.shard)?,
+        };
+        *next = Some(number + 1);
+        Ok(number)
     }
 
     /// Whether writers have to look for what they replace. Rows of trees never expire, and the bytes that they name are theirs
@@ -198,5 +200,29 @@ impl Space {
     fn leaves_traces(&self) -> bool {
         let may = self.expires.load(Ordering::Acquire) || self.has_large.load(Ordering::Acquire);
         !self.tenant.is_default() || (may && self.kind != Kind::Trees)
+    }
+}
+
+/// The first or last key of a table within a shard.
+fn outermost(shared: &Runtime, shard: Shard, table: Table, direction: Direction) -> Result<Option<Vec<u8>>> {
+    let mut found = None;
+    shared.store()?.scan(table, &shard.prefix(), &shard.end(), direction, &mut |key, _| {
+        found = Some(Shard::suffix(key).to_vec());
+        std::ops::ControlFlow::Break(())
+    })?;
+    Ok(found)
+}
+
+fn next_large(shared: &Runtime, shard: Shard) -> Result<u64> {
+    let last = outermost(shared, shard, Table::Blobs, Direction::Reverse)?;
+    Ok(last.and_then(|key| Some(u64::from_be_bytes(key.try_into().ok()?))).map_or(0, |last| last + 1))
+}
+
+/// `None` for damage, which must not keep the rest from serving.
+fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if matches!(error.kind, ErrorKind::Corrupt { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -358,7 +358,7 @@ impl Space {
                 false => Body::Inline(value),
                 true => {
                     self.has_large.store(true, Ordering::Release);
-                    let number = self.next_large.fetch_add(1, Ordering::Relaxed);
+                    let number = self.next_blob()?;
                     let bytes = value.len() as u64;
                     batch.put(Table::Blobs, self.shard.number_key(number), value);
                     Body::Large { number, bytes }

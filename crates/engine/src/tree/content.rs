@@ -85,7 +85,7 @@ impl Draft<'_> {
             match &cuts[..] {
                 [_] => {
                     new_bytes = data.len() as u64;
-                    Place::One(self.put_blob(data))
+                    Place::One(self.put_blob(data)?)
                 }
                 cuts => {
                     let pieces = cuts.iter().map(|cut| {
@@ -123,7 +123,7 @@ impl Draft<'_> {
         let known = self.get::<Chunk>(&key)?;
         let chunk = match known {
             Some(chunk) => Chunk { refs: chunk.refs + 1, ..chunk },
-            None => Chunk { number: self.put_blob(bytes), refs: 1 },
+            None => Chunk { number: self.put_blob(bytes)?, refs: 1 },
         };
         self.put(key, &chunk)?;
         Ok((Piece { id, number: chunk.number, bytes: bytes.len() as u32 }, known.is_none()))

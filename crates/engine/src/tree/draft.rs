@@ -82,13 +82,13 @@ impl<'s> Draft<'s> {
     }
 
     /// Takes a number for a chunk's bytes.
-    pub fn put_blob(&mut self, bytes: &[u8]) -> u64 {
-        let number = self.space.next_blob();
+    pub fn put_blob(&mut self, bytes: &[u8]) -> Result<u64> {
+        let number = self.space.next_blob()?;
         self.blob_bytes += bytes.len() as i64;
         (self.totals.chunks, self.totals.chunk_bytes) =
             (self.totals.chunks + 1, self.totals.chunk_bytes + bytes.len() as u64);
         self.blobs.insert(number, Some(bytes.to_vec()));
-        number
+        Ok(number)
     }
 
     pub fn delete_blob(&mut self, number: u64, bytes: u64) {
