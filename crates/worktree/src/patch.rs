@@ -2,18 +2,16 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
+use imara_diff::{Algorithm, Diff, Hunk, InternedInput};
 use nuthatch_link::{ChangeKind, EntryKind, Error, Files, READ_BYTES_MAX, Result, TreeChange, TreeEntry};
-use similar::{ChangeTag, TextDiff};
 
 /// Larger files are compared as wholes.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// A file with a NUL among so many first bytes is no text; git looks as far.
 const LOOKED_AT_BYTES: usize = 8_000;
-/// After this, a difference may be longer than it must be.
-const THINKING: Duration = Duration::from_secs(5);
 
 /// Where the bytes of one state are.
 #[derive(Clone, Copy)]
@@ -101,19 +99,64 @@ pub fn patch(change: &TreeChange, before: Side<'_>, after: Side<'_>, context: us
         patch.text.extend_from_slice(format!("Binary files {old_name} and {new_name} differ\n").as_bytes());
         return Ok(patch);
     };
-    let diff = TextDiff::configure().timeout(THINKING).diff_lines(&old[..], &new[..]);
-    for line in diff.iter_all_changes() {
-        match line.tag() {
-            ChangeTag::Insert => patch.added += 1,
-            ChangeTag::Delete => patch.removed += 1,
-            ChangeTag::Equal => {}
-        }
-    }
+    let lines = InternedInput::new(&old[..], &new[..]);
+    let mut diff = Diff::compute(Algorithm::Myers, &lines);
+    diff.postprocess_lines(&lines);
+    (patch.added, patch.removed) = (diff.count_additions().into(), diff.count_removals().into());
     if patch.added + patch.removed > 0 {
         writeln!(patch.text, "--- {old_name}\n+++ {new_name}").map_err(unwritten)?;
-        diff.unified_diff().context_radius(context).to_writer(&mut patch.text).map_err(unwritten)?;
+        let hunks: Vec<Hunk> = diff.hunks().collect();
+        // Hunks whose context would touch are one.
+        for near in hunks.chunk_by(|one, next| (next.before.start - one.before.end) as usize <= 2 * context) {
+            write_hunk(&mut patch.text, &lines, near, context).map_err(unwritten)?;
+        }
     }
     Ok(patch)
+}
+
+/// Writes neighbouring changes with the lines around them.
+fn write_hunk(
+    out: &mut Vec<u8>,
+    lines: &InternedInput<&[u8]>,
+    changes: &[Hunk],
+    context: usize,
+) -> std::io::Result<()> {
+    let [first, ..] = changes else { return Ok(()) };
+    let last = &changes[changes.len() - 1];
+    // Outside of changes, both sides have the same lines.
+    let lead = first.before.start.min(context as u32);
+    let trail = (lines.before.len() as u32 - last.before.end).min(context as u32);
+    let old = first.before.start - lead..last.before.end + trail;
+    let new = first.after.start - lead..last.after.end + trail;
+    writeln!(out, "@@ -{} +{} @@", place(&old), place(&new))?;
+    let mut write = |mark: u8, tokens: &[imara_diff::Token]| {
+        for token in tokens {
+            let line = lines.interner[*token];
+            out.push(mark);
+            out.extend_from_slice(line);
+            if !line.ends_with(b"\n") {
+                out.extend_from_slice(b"\n\\ No newline at end of file\n");
+            }
+        }
+    };
+    let mut at = old.start;
+    for change in changes {
+        write(b' ', &lines.before[at as usize..change.before.start as usize]);
+        write(b'-', &lines.before[change.before.start as usize..change.before.end as usize]);
+        write(b'+', &lines.after[change.after.start as usize..change.after.end as usize]);
+        at = change.before.end;
+    }
+    write(b' ', &lines.before[at as usize..old.end as usize]);
+    Ok(())
+}
+
+/// Where lines are, as a hunk's head says it: from 1 on, or behind the line before where there are none.
+fn place(lines: &Range<u32>) -> String {
+    match lines.end - lines.start {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        many => format!("{},{many}", lines.start + 1),
+    }
 }
 
 fn unwritten(error: std::io::Error) -> Error {

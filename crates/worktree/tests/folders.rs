@@ -313,6 +313,52 @@ fn patches_are_what_git_applies() {
 }
 
 #[test]
+fn patches_of_random_texts_are_what_git_applies() {
+    let (db, home) = (database(), tempfile::tempdir().unwrap());
+    let folder = home.path().join("folder");
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut dice = fastrand::Rng::with_seed(seed);
+    // Few different lines, so that many stand for each other; some texts are empty, some end without a line's end.
+    let mut text = |lines: usize| -> Vec<u8> {
+        let mut text: String = (0..lines).map(|_| format!("{}\n", dice.u8(0..6))).collect();
+        if dice.bool() {
+            text.pop();
+        }
+        text.into_bytes()
+    };
+    let (old, new): (Vec<_>, Vec<_>) = (0..60).map(|lines| (text(lines / 2), text(lines / 3))).unzip();
+    fs::create_dir_all(&folder).unwrap();
+    let tree = db.tree("t").unwrap();
+    for (name, texts) in [("v1", &old), ("v2", &new)] {
+        texts.iter().enumerate().for_each(|(at, text)| fs::write(folder.join(at.to_string()), text).unwrap());
+        store(&tree, &folder);
+        tree.name_snapshot(name).unwrap();
+    }
+    for context in [0, 1, 3] {
+        let changes = tree
+            .diff(DiffTrees { from: tree.at(Some("v1")), to: tree.at(Some("v2")), ..DiffTrees::default() })
+            .unwrap();
+        let whole: Vec<u8> = changes
+            .iter()
+            .flat_map(|change| patch(change, Side::Tree(&tree), Side::Tree(&tree), context).unwrap().text)
+            .collect();
+        let target = home.path().join(format!("target{context}"));
+        fs::create_dir_all(&target).unwrap();
+        old.iter().enumerate().for_each(|(at, text)| fs::write(target.join(at.to_string()), text).unwrap());
+        let file = home.path().join("changes.patch");
+        fs::write(&file, &whole).unwrap();
+        for arguments in [&["init", "-q"][..], &["apply", "--unidiff-zero", file.to_str().unwrap()]] {
+            let ran = std::process::Command::new("git").args(arguments).current_dir(&target).output().unwrap();
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        }
+        for (at, text) in new.iter().enumerate() {
+            assert_eq!(&fs::read(target.join(at.to_string())).unwrap(), text, "context {context}, file {at}");
+        }
+    }
+}
+
+#[test]
 fn a_tree_and_a_folder_are_compared_by_their_bytes() {
     let (db, home) = (database(), tempfile::tempdir().unwrap());
     let folder = home.path().join("folder");
