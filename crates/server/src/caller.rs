@@ -1,5 +1,6 @@
 //! Who asks, and which database it is that they ask: found out in this one place for every route.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,24 @@ pub struct CancelledOnDrop(Arc<AtomicBool>);
 impl Drop for CancelledOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The result of a call, until its caller takes it. All that happens around a call is compiled once, not once for each type.
+type Found = Box<dyn Any + Send>;
+/// A call of the engine on the data of a tenant.
+type Call = Box<dyn FnOnce(&Database) -> EngineResult<Found> + Send>;
+/// One step of a call that knows its data.
+type Step = Box<dyn FnOnce() -> EngineResult<Found> + Send>;
+
+fn boxed<T: Send + 'static>(found: T) -> Found {
+    Box::new(found)
+}
+
+fn unboxed<T: 'static>(found: Found) -> Result<T, Problem> {
+    match found.downcast() {
+        Ok(found) => Ok(*found),
+        Err(_) => Err(Error::internal("a call has found something of another type").into()),
     }
 }
 
@@ -96,8 +115,13 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
+        unboxed(self.run_boxed(Box::new(move |database| call(database).map(boxed))).await?)
+    }
+
+    async fn run_boxed(&self, call: Call) -> Result<Found, Problem> {
         let (mine, _wanted) = self.watched();
-        self.step(move || mine.in_turn(call)).await?
+        let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        self.step_in(place, move || mine.in_turn(call)).await?
     }
 
     /// Runs one more call of a request that was counted when it began.
@@ -137,25 +161,34 @@ impl Caller {
         call: impl FnOnce(A, &Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, _wanted) = self.watched();
-        let place = match self.shared.shares.enter(&self.tenant, self.work, Instant::now())? {
-            Entered::Now(place) => place,
-            later @ Entered::Later(_) => {
-                let place = later.wait().await;
-                return self.step_in(place, move || mine.in_turn(|database| call(asked, database))).await?;
+        let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?;
+        let mut missed = None;
+        if let Entered::Now(_) = &place {
+            let looked = at_once(|| mine.look_in_turn(|database| look(&asked, database)));
+            match looked.map_err(|error| self.problem(error))?? {
+                Looked::Found(found) => return Ok(found),
+                Looked::Missed(database, turn) => missed = Some((database, turn)),
+                Looked::Unknown => {}
             }
-        };
-        let looked = at_once(|| mine.look_in_turn(|database| look(&asked, database)));
-        match looked.map_err(|error| self.problem(error))?? {
-            Looked::Found(found) => Ok(found),
-            Looked::Missed(database, turn) => {
-                let call = move || {
-                    let _turn = turn;
-                    call(asked, &database)
-                };
-                self.step_in(place, call).await
-            }
-            Looked::Unknown => self.step_in(place, move || mine.in_turn(|database| call(asked, database))).await?,
         }
+        let call: Call = Box::new(move |database| call(asked, database).map(boxed));
+        unboxed(self.run_missed(mine, place, missed, call).await?)
+    }
+
+    /// Runs a call whose answer was not in memory; `missed` is its data and its turn, where looking found those.
+    async fn run_missed(
+        &self,
+        mine: Self,
+        place: Entered,
+        missed: Option<(Database, Option<Turn>)>,
+        call: Call,
+    ) -> Result<Found, Problem> {
+        let place = place.wait().await;
+        self.step_in(place, move || match missed {
+            Some((database, _turn)) => call(&database).map(Ok),
+            None => mine.in_turn(call),
+        })
+        .await?
     }
 
     /// Begins a call of several [steps](Self::step), which counts as one request: its data, what it takes up, and what ends its reads
@@ -177,6 +210,10 @@ impl Caller {
         &self,
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
+        unboxed(self.step_boxed(Box::new(move || call().map(boxed))).await?)
+    }
+
+    async fn step_boxed(&self, call: Step) -> Result<Found, Problem> {
         let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
         self.step_in(place, call).await
     }
@@ -249,6 +286,10 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
+        unboxed(self.run_long_boxed(Box::new(move |database| call(database).map(boxed))).await?)
+    }
+
+    async fn run_long_boxed(&self, call: Call) -> Result<Found, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
         let place = shared.shares.enter(&self.tenant, Work::Long, Instant::now())?.wait().await;
         let work = move || {
