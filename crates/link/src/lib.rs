@@ -117,14 +117,14 @@ pub use nuthatch_engine::{
 };
 pub use nuthatch_engine::{
     AskFacts, BUILT_IN, EndReason, Entity, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted,
-    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactsErased, FactsReport, FactsStats,
-    FindPaths, GroupBy, GroupNodes, Invalidated, Learn, Learned, ListEntities, NewFact, NodeGroup, NodeGroups, Object,
-    PassageRef, PassageText, PathCost, PathFound, PathStep, PathsFound, Predicate, RankNodes, RankedNode, RankedNodes,
-    Recorded, SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
+    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactWrites, FactsErased, FactsReport,
+    FactsStats, FindPaths, GroupBy, GroupNodes, Invalidated, Learn, Learned, ListEntities, NewFact, NodeGroup,
+    NodeGroups, Object, PassageRef, PassageText, PathCost, PathFound, PathStep, PathsFound, Predicate, RankNodes,
+    RankedNode, RankedNodes, Recorded, SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
 };
 pub use records::Records;
 pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};
-pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
+pub use transaction::{Transaction, TransactionCollection, TransactionFacts, TransactionGraph, TransactionKeyspace};
 pub use transfer::{ImportOptions, ImportReport};
 pub use tree::{Files, GrepReport, Tree};
 

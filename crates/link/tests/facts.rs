@@ -192,6 +192,163 @@ fn nothing_but_the_rules_ends_a_fact() {
     }
 }
 
+#[derive(Clone)]
+enum FactStep {
+    Record(NewFact),
+    Retract(u64),
+}
+
+impl FactStep {
+    fn recorded(&self) -> Option<NewFact> {
+        if let Self::Record(new) = self { Some(new.clone()) } else { None }
+    }
+
+    fn retracted(&self) -> Option<u64> {
+        if let Self::Retract(number) = self { Some(*number) } else { None }
+    }
+}
+
+/// A random step: facts of relations with and without a rule, with and without times and sources, or something taken back.
+fn random_step(dice: &mut fastrand::Rng) -> FactStep {
+    if dice.u8(..8) == 0 {
+        return FactStep::Retract(dice.u64(1..30));
+    }
+    let (subject, object) = (format!("s{}", dice.u8(..3)), format!("o{}", dice.u8(..4)));
+    let day = |dice: &mut fastrand::Rng| i64::from(dice.u8(1..20)) * 86_400_000_000;
+    let mut new = fact(&subject, if dice.bool() { "one" } else { "many" }, &object);
+    new.valid_from = dice.bool().then(|| day(dice));
+    new.valid_to = (dice.u8(..4) == 0).then(|| day(dice) + 20 * 86_400_000_000);
+    new.replaces = (dice.u8(..8) == 0).then(|| dice.u64(1..30));
+    match dice.u8(..3) {
+        0 => FactStep::Record(new),
+        at => FactStep::Record(read_in("notes", &format!("n{}", at * dice.u8(1..3)), new)),
+    }
+}
+
+type Everything = (Vec<FactShown>, Vec<Predicate>, Vec<Entity>, Vec<Vec<u64>>, FactsStats);
+
+/// Everything that facts say, and by what it is found.
+fn everything(facts: &Statements<'_>) -> Everything {
+    let whole = AskFacts { history: true, limit: 10_000, ..AskFacts::default() };
+    let listed = |ask: AskFacts| facts.list(&ask).unwrap().facts;
+    let of = |name: &str| {
+        let subject = listed(AskFacts { subject: Some(name.into()), ..whole.clone() });
+        let object = listed(AskFacts { object: Some(entity(name)), ..whole.clone() });
+        let traced = facts.trace(&[TracedPassage { collection: "notes".into(), id: name.into() }]).unwrap().facts;
+        [subject, object, traced].concat().iter().map(|it| it.fact.number).collect::<Vec<u64>>()
+    };
+    let names = ["s0", "s1", "s2", "o0", "o1", "o2", "o3", "n1", "n2", "n4", "S zero"];
+    let entities = facts.entities(&ListEntities::default()).unwrap().entities;
+    let found = names.iter().map(|name| of(name)).collect();
+    (listed(whole.clone()), facts.predicates().unwrap(), entities, found, facts.stats().unwrap())
+}
+
+#[test]
+fn facts_in_batches_and_transactions_are_what_they_are_one_by_one() {
+    for seed in 0..60 {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let open = || {
+            let (db, _) = timed();
+            let notes = db.collection("notes", no_embedder()).unwrap();
+            notes.upsert((1..5).map(|at| note(&format!("n{at}"), &format!("text {at}"))).collect()).unwrap();
+            let facts = db.facts("f").unwrap();
+            facts.declare("one", true).unwrap();
+            if seed % 2 == 0 {
+                facts.alias("s1", "s0").unwrap();
+                facts.alias("o1", "o0").unwrap();
+            }
+            (db, facts)
+        };
+        let ((alone, one_by_one), (together, batched)) = (open(), open());
+        let steps: Vec<FactStep> = (0..80).map(|_| random_step(&mut dice)).collect();
+        for step in &steps {
+            match step {
+                FactStep::Record(new) => drop(one_by_one.record(vec![new.clone()]).unwrap()),
+                FactStep::Retract(number) => drop(one_by_one.retract(&[*number]).unwrap()),
+            }
+        }
+        let mut left = &steps[..];
+        while !left.is_empty() {
+            let (some, rest) = left.split_at(dice.usize(1..=left.len().min(20)));
+            left = rest;
+            let way = dice.u8(..3);
+            let transaction = together.transaction().unwrap();
+            let mut batch = WriteBatch::new();
+            for same in some.chunk_by(|before, after| before.retracted().is_some() == after.retracted().is_some()) {
+                let new: Vec<NewFact> = same.iter().filter_map(FactStep::recorded).collect();
+                let gone: Vec<u64> = same.iter().filter_map(FactStep::retracted).collect();
+                match way {
+                    0 => {
+                        batched.record(new).unwrap();
+                        batched.retract(&gone).unwrap();
+                    }
+                    1 => drop(batch.facts("f").record(new).unwrap().retract(&gone)),
+                    _ => {
+                        transaction.facts("f").record(new).unwrap();
+                        transaction.facts("f").retract(&gone).unwrap();
+                    }
+                }
+            }
+            together.write(batch).unwrap();
+            transaction.commit(Durability::Commit).unwrap();
+        }
+        assert_eq!(everything(&batched), everything(&one_by_one), "seed {seed}");
+        drop((alone, together));
+    }
+}
+
+#[test]
+fn a_batch_records_facts_of_the_records_that_it_writes() {
+    let db = memory();
+    let notes = db.collection("notes", no_embedder()).unwrap();
+    notes.upsert(vec![note("old", "Ben works at Acme."), note("gone", "x")]).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.facts("people").record(vec![read_in("notes", "new", fact("Anna", "works_at", "Acme"))]).unwrap();
+    batch.facts("people").record(vec![read_in("notes", "old", fact("Ben", "works_at", "Initech"))]).unwrap();
+    batch.upsert("notes", vec![note("new", "Anna works at Acme."), note("old", "Ben works at Initech.")]);
+    db.write(batch).unwrap();
+    let facts = db.existing_facts("people").unwrap();
+    assert_eq!(facts.why(1).unwrap().unwrap().sources[0].text.as_deref(), Some("Anna works at Acme."));
+    assert_eq!(facts.why(2).unwrap().unwrap().sources[0].text.as_deref(), Some("Ben works at Initech."));
+    assert_eq!(notes.count(None).unwrap(), 3);
+    // Together or not at all.
+    let mut batch = WriteBatch::new();
+    batch.facts("people").record(vec![read_in("notes", "gone", fact("X", "is", "Y"))]).unwrap();
+    batch.delete_records("notes", vec!["gone"]).upsert("notes", vec![note("more", "text")]);
+    batch.put("keys", "k", "v");
+    let error = db.write(batch).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert!(error.message.contains("\"gone\""), "{}", error.message);
+    assert_eq!((notes.count(None).unwrap(), facts.stats().unwrap().facts), (3, 2));
+    assert_eq!(db.kv("keys").unwrap().get("k").unwrap(), None);
+    // What is wrong is refused when it is given.
+    let mut batch = WriteBatch::new();
+    assert_eq!(batch.facts("people").record(vec![fact("", "is", "Y")]).map(drop).unwrap_err().kind, ErrorKind::Invalid);
+    let many = vec![fact("X", "is", "Y"); 6_000];
+    batch.facts("people").record(many.clone()).unwrap();
+    assert_eq!(batch.facts("people").record(many).map(drop).unwrap_err().kind, ErrorKind::Invalid);
+}
+
+#[test]
+fn a_transaction_that_conflicts_records_no_facts() {
+    let db = memory();
+    let kv = db.kv("numbers").unwrap();
+    let transaction = db.transaction().unwrap();
+    assert_eq!(transaction.kv("numbers").unwrap().get("n").unwrap(), None);
+    transaction.facts("f").record(vec![fact("Anna", "knows", "Ben")]).unwrap();
+    kv.put("n", "1").unwrap();
+    assert_eq!(transaction.commit(Durability::Commit).unwrap_err().kind, ErrorKind::Conflict);
+    let facts = db.facts("f").unwrap();
+    assert_eq!(facts.stats().unwrap().facts, 0);
+    // Facts that others record meanwhile are no conflict: the rules see them.
+    facts.declare("lives_in", true).unwrap();
+    let transaction = db.transaction().unwrap();
+    transaction.facts("f").record(vec![from("2020-01-01", fact("Anna", "lives_in", "Bonn"))]).unwrap();
+    facts.record(vec![from("2010-01-01", fact("Anna", "lives_in", "Ulm"))]).unwrap();
+    transaction.commit(Durability::Commit).unwrap();
+    assert_eq!(believed(&facts, about("Anna")), ["lives_in Bonn 2020-01-01..", "lives_in Ulm 2010-01-01..2020-01-01"]);
+}
+
 #[test]
 fn a_fact_falls_with_its_last_source_and_comes_back_with_it() {
     let (db, now) = timed();
@@ -595,14 +752,27 @@ fn child_records_facts_until_it_is_killed() {
     facts.declare("is", true).unwrap();
     for at in 0.. {
         let id = format!("{seed}-{at}");
-        println!("?note {id}");
-        notes.upsert(vec![note(&id, &format!("the number {id}"))]).unwrap();
-        println!("note {id}");
-        println!("?fact {id}");
+        let text = note(&id, &format!("the number {id}"));
         let day = NewFact { valid_from: Some(at * 1_000_000), ..fact("the number", "is", &id) };
-        facts.record(vec![read_in("notes", &id, day), fact(&id, "follows", "another")]).unwrap();
+        let new = vec![read_in("notes", &id, day), fact(&id, "follows", "another")];
+        if at % 2 == 0 {
+            println!("?note {id}");
+            notes.upsert(vec![text]).unwrap();
+            println!("note {id}");
+            println!("?fact {id}");
+            facts.record(new).unwrap();
+        } else {
+            println!("?fact {id}");
+            let mut batch = WriteBatch::new();
+            batch.upsert("notes", vec![text]).facts("f").record(new).unwrap();
+            db.write(batch).unwrap();
+        }
         println!("fact {id}");
     }
+}
+
+fn is_in_batch(id: &str) -> bool {
+    id.ends_with(['1', '3', '5', '7', '9'])
 }
 
 #[test]
@@ -631,6 +801,12 @@ fn after_kill_9_facts_are_whole() {
         let page = facts.list(&ask).unwrap();
         let values: BTreeSet<_> = page.facts.iter().map(|it| it.fact.object.entity().unwrap().to_string()).collect();
         assert_eq!(values, known, "round {round}");
+        // A batch has its record and its facts, or neither.
+        let notes = db.collection("notes", no_embedder()).unwrap();
+        let noted = notes.scan(&Scan { limit: 10_000, ..Scan::default() }).unwrap().records;
+        let in_batches: BTreeSet<String> = noted.into_iter().map(|it| it.id).filter(|id| is_in_batch(id)).collect();
+        let known_of_batches = known.iter().filter(|id| is_in_batch(id)).cloned().collect::<BTreeSet<_>>();
+        assert_eq!(in_batches, known_of_batches, "round {round}");
         // The rows by which they are found say the same as the facts.
         let stats = facts.stats().unwrap();
         let whole = AskFacts { history: true, limit: 10_000, ..AskFacts::default() };
@@ -665,7 +841,11 @@ fn processes_and_tenants_share_and_separate_facts() {
     let paths = facts.paths(&FindPaths::between("Annie", "Ben"), Moments::default()).unwrap();
     assert_eq!(paths.paths[0].steps[0].fact, Some(2));
     let snapshot = second.snapshot().unwrap();
-    here.retract(&[2]).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.facts("f").retract(&[2]).record(vec![fact("Anna", "knows", "Zoe")]).unwrap();
+    second.write(batch).unwrap();
+    second.transact(3, |it| it.facts("f").record(vec![fact("Anna", "knows", "Tom")])).unwrap();
+    assert_eq!(believed(&here, about("Anna")), ["knows Zoe ..", "knows Tom .."]);
     assert_eq!(believed(&snapshot.facts("f").unwrap(), about("Anna")), ["knows Ben .."]);
     assert!(second.facts("other").unwrap().why(1).unwrap().is_none());
     assert_eq!(first.facts_names().unwrap(), ["f", "other"]);
@@ -675,7 +855,12 @@ fn processes_and_tenants_share_and_separate_facts() {
     assert!(tenant.facts_names().unwrap().is_empty());
     let own = tenant.facts("f").unwrap();
     own.record(vec![fact("Anna", "knows", "Zoe")]).unwrap();
-    assert_eq!(believed(&own, about("Anna")), ["knows Zoe .."]);
+    let used = tenant.usage().unwrap().bytes;
+    let mut batch = WriteBatch::new();
+    batch.facts("f").record(vec![fact("Anna", "knows", "Pia")]).unwrap();
+    tenant.write(batch).unwrap();
+    assert!(tenant.usage().unwrap().bytes > used, "a tenant's facts count, also those of a batch");
+    assert_eq!(believed(&own, about("Anna")), ["knows Zoe ..", "knows Pia .."]);
     assert!(tenant.drop_facts("f").unwrap() && !tenant.drop_facts("f").unwrap());
     assert!(own.record(vec![fact("a", "b", "c")]).unwrap_err().message.contains("dropped"));
     assert!(second.kv("f").is_err_and(|error| error.message.contains("facts")), "a name is of one kind");

@@ -65,7 +65,7 @@ from .errors import (
     NuthatchError,
     UnavailableError,
 )
-from .facts import Facts, SnapshotFacts
+from .facts import Facts, PendingFacts, SnapshotFacts
 from .graph import BatchGraph, Graph, SnapshotGraph, TransactionGraph
 from .kv import Keyspace
 from .kv_reads import KeyPage
@@ -272,6 +272,7 @@ __all__ = [
     "Path",
     "PathStep",
     "Paths",
+    "PendingFacts",
     "Predicate",
     "Progress",
     "PutFile",

@@ -10,6 +10,7 @@
 //! that; never because another fact resembles it. Nothing of a passage that is erased stays in a fact, nor in what extractors found.
 
 mod ask;
+mod changes;
 mod draft;
 pub(crate) mod extract;
 mod fact;
@@ -26,6 +27,8 @@ pub use ask::{
     AskFacts, Entity, EntityPage, FactPage, FactShown, FactWhy, FactsErased, FactsReport, FactsStats, ListEntities,
     Predicate, Recorded, SourceShown, Traced, TracedPassage,
 };
+pub(crate) use changes::FactChanges;
+pub use changes::FactWrites;
 pub use extract::{
     BUILT_IN, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted, ExtractedObject, Extractor, Learn, Learned,
     PassageText, Work, WorkPage, WorkPassage, document_of,
