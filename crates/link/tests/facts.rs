@@ -1052,3 +1052,171 @@ fn facts_are_a_network_as_of_a_moment_and_aliases_are_one_node() {
     let both = RankNodes { direction: EdgeDirection::Both, ..RankNodes::default() };
     assert_eq!(facts.rank(&both, Moments::default()).unwrap().nodes.len(), 3);
 }
+
+/// Facts of every kind, with what is declared, what ended, and what extractors found.
+fn fill(db: &Database, many: usize) {
+    let notes = db.collection("notes", no_embedder()).unwrap();
+    notes
+        .upsert(vec![note("first", "nothing"), note("a", "Anna works at Acme. See #1"), note("b", "Ben, 40")])
+        .unwrap();
+    // Rows are others than those of a collection that was written once.
+    notes.upsert(vec![note("first", "still nothing"), note("c", "fails")]).unwrap();
+    notes.delete(&["first"]).unwrap();
+    let old = db.collection("old", no_embedder()).unwrap();
+    old.upsert(vec![note("x", "the same text")]).unwrap();
+    let facts = db.facts("people").unwrap();
+    facts.declare("works_at", true).unwrap();
+    facts.declare("nobody_says_so", true).unwrap();
+    facts.alias("Annie", "Anna").unwrap();
+    facts
+        .record(vec![
+            read_in("notes", "a", from("2010-01-01", fact("Anna", "works_at", "Acme"))),
+            from("2020-01-01", fact("Annie", "works_at", "Initech")),
+            NewFact::new("Ben", "age", Object::Int(40)),
+            NewFact::new("Ben", "height", Object::Float(0.1 + 0.2)),
+            NewFact::new("Ben", "name", Object::Text("\u{0}\u{1F426} \"Ben\"".into())),
+            NewFact::new("Ben", "known", Object::Bool(true)),
+            read_in("old", "x", fact("Old", "is", "gone")),
+            read_in("notes", "b", read_in("notes", "b", fact("Ben", "is", "here"))),
+            fact("wrong", "is", "taken back"),
+        ])
+        .unwrap();
+    facts.retract(&[10]).unwrap();
+    facts.end(3, date("2026-01-01")).unwrap();
+    facts.record((0..many).map(|at| fact(&format!("s{at}"), "is", "many")).collect()).unwrap();
+    db.drop_collection("old").unwrap();
+    db.collection("old", no_embedder()).unwrap().upsert(vec![note("x", "the same text")]).unwrap();
+    facts.extract("notes", "links").unwrap();
+    let work = Work { extractor: "mine:1".into(), collection: "notes".into(), limit: 100, retry: false, cursor: None };
+    let failed = |it: WorkPassage| Learned { id: it.id, hash: it.hash, outcome: Err("no".into()) };
+    let results = facts.work(&work).unwrap().passages.into_iter().map(failed).collect();
+    facts.learn(Learn { extractor: work.extractor, collection: work.collection, results }).unwrap();
+    // The last number is one that no fact has any more.
+    notes.upsert(vec![note("d", "soon erased")]).unwrap();
+    facts.record(vec![read_in("notes", "d", fact("D", "is", "erased"))]).unwrap();
+    facts.erase("notes", &["d"]).unwrap();
+    notes.delete(&["d"]).unwrap();
+}
+
+fn lines_of(export: &Path) -> String {
+    std::fs::read_to_string(export.join("facts/000-people.jsonl")).unwrap()
+}
+
+#[test]
+fn facts_come_back_from_an_export() {
+    let db = memory();
+    fill(&db, 2_500);
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let report = db.export(&first, ExportOptions::default()).unwrap();
+    let facts = db.existing_facts("people").unwrap();
+    assert_eq!((report.fact_sets, report.facts), (1, facts.stats().unwrap().facts));
+    let other = memory();
+    let imported = other.import(&first, ImportOptions::default()).unwrap();
+    assert_eq!((&imported.fact_sets[..], imported.facts), (&["people".to_string()][..], report.facts));
+    // Byte for byte: numbers, times, ends, sources, what is declared, and what extractors found.
+    other.export(&second, ExportOptions::default()).unwrap();
+    assert_eq!(lines_of(&second), lines_of(&first));
+    // Each is found and believed as it was; one stands on a collection that is another one now.
+    let known = other.existing_facts("people").unwrap();
+    for name in ["Anna", "Annie", "Ben", "Old", "s17", "wrong"] {
+        for history in [false, true] {
+            let ask = AskFacts { history, ..about(name) };
+            assert_eq!(believed(&known, ask.clone()), believed(&facts, ask), "{name}");
+        }
+    }
+    assert_eq!(believed(&known, about("Old")), [""; 0]);
+    assert_eq!(known.why(1).unwrap().unwrap().sources, facts.why(1).unwrap().unwrap().sources);
+    assert_eq!(known.entities(&ListEntities::default()).unwrap(), facts.entities(&ListEntities::default()).unwrap());
+    assert_eq!(known.predicates().unwrap(), facts.predicates().unwrap());
+    assert_eq!(known.failures("mine:1", 10).unwrap(), facts.failures("mine:1", 10).unwrap());
+    // No extractor reads a text again, and no number is given again.
+    let again = known.extract("notes", "links").unwrap();
+    assert_eq!((again.called, again.known), (0, 0));
+    assert_eq!(known.settle().unwrap(), facts.settle().unwrap());
+    assert_eq!(known.stats().unwrap(), facts.stats().unwrap());
+    let new = |facts: &Facts| facts.record(vec![fact("new", "is", "new")]).unwrap().numbers;
+    assert_eq!(new(&known), new(&facts));
+}
+
+#[test]
+fn facts_that_are_there_already_are_those_of_the_export_or_refused() {
+    let db = memory();
+    fill(&db, 10);
+    let folder = tempfile::tempdir().unwrap();
+    db.export(folder.path(), ExportOptions::default()).unwrap();
+    let merge = || ImportOptions { merge: true, ..ImportOptions::default() };
+    let before = everything(&db.existing_facts("people").unwrap());
+    assert_eq!(db.import(folder.path(), ImportOptions::default()).unwrap_err().kind, ErrorKind::Invalid);
+    db.import(folder.path(), merge()).unwrap();
+    assert_eq!(everything(&db.existing_facts("people").unwrap()).4, before.4);
+    // Others of the same numbers.
+    let other = memory();
+    other.facts("people").unwrap().record(vec![fact("somebody", "is", "else")]).unwrap();
+    let error = other.import(folder.path(), merge()).unwrap_err();
+    assert!(error.message.contains("another fact 1") && error.message.contains("lines from"), "{}", error.message);
+    assert_eq!(other.existing_facts("people").unwrap().stats().unwrap().facts, 1);
+    // A collection alone has no facts.
+    let alone = memory();
+    alone.import(folder.path(), ImportOptions { collection: Some("notes".into()), ..merge() }).unwrap();
+    assert!(alone.facts_names().unwrap().is_empty());
+}
+
+#[test]
+fn an_export_of_facts_with_one_changed_byte_changes_nothing() {
+    let db = memory();
+    fill(&db, 10);
+    let folder = tempfile::tempdir().unwrap();
+    db.export(folder.path(), ExportOptions::default()).unwrap();
+    let path = folder.path().join("facts/000-people.jsonl");
+    let whole = std::fs::read(&path).unwrap();
+    let mut dice = fastrand::Rng::with_seed(9);
+    for round in 0..200 {
+        let mut damaged = whole.clone();
+        match round % 4 {
+            0 => damaged.truncate(dice.usize(..whole.len())),
+            _ => damaged[dice.usize(..whole.len())] ^= 1 << dice.u8(..8),
+        }
+        std::fs::write(&path, &damaged).unwrap();
+        let other = memory();
+        let error = other.import(folder.path(), ImportOptions::default()).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Invalid, "{}", error.message);
+        assert!(error.message.contains("000-people.jsonl"), "{}", error.message);
+        assert!(other.facts_names().unwrap().is_empty());
+    }
+}
+
+const IMPORTING: (&str, &[&str]) = ("child_imports_facts_until_it_is_killed", &["import"]);
+
+#[test]
+#[ignore = "run by an_import_that_is_killed_goes_on"]
+fn child_imports_facts_until_it_is_killed() {
+    let folder = std::env::var("NUTHATCH_CHILD_FOLDER").unwrap();
+    let db = Database::open(Path::new(&folder), quiet()).unwrap();
+    for at in 0.. {
+        println!("?import {at}");
+        let export = Path::new(&folder).with_extension("export");
+        db.import(export, ImportOptions { merge: true, ..ImportOptions::default() }).unwrap();
+        println!("import {at}");
+        db.drop_facts("people").unwrap();
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, export) = (folder.path().join("data"), folder.path().join("data.export"));
+    let db = memory();
+    fill(&db, 4_000);
+    db.export(&export, ExportOptions::default()).unwrap();
+    for round in 0..killed::rounds().min(20) {
+        let life = Duration::from_millis(200 + 60 * u64::from(round % 10));
+        killed::run_and_kill(IMPORTING, &data, round.into(), life, "");
+        let db = Database::open(&data, quiet()).unwrap();
+        db.import(&export, ImportOptions { merge: true, ..ImportOptions::default() }).unwrap();
+        let again = folder.path().join(format!("again-{round}"));
+        db.export(&again, ExportOptions::default()).unwrap();
+        assert_eq!(lines_of(&again), lines_of(&export), "round {round}");
+        db.close().unwrap();
+    }
+}

@@ -18,6 +18,7 @@ mod key;
 mod mend;
 mod network;
 mod normal;
+mod parts;
 mod read;
 mod upkeep;
 mod value;
@@ -38,6 +39,8 @@ pub use fact::{EndReason, Fact, FactSource, Invalidated, NewFact, Object, Passag
 pub(crate) use mend::{looks_like_facts, mend_facts};
 pub(crate) use network::FactNetwork;
 pub(crate) use normal::normal_form;
+pub use parts::{FactsPart, PassageRead, TextRead};
+pub(crate) use parts::{GONE, each_part};
 pub(crate) use read::{entities, facts, predicates, stats, trace, why};
 
 use crate::kv::Keyspace;

@@ -143,6 +143,7 @@ static ALL: &[Entry] = &[
     entry::<facts::Ranks>(),
     entry::<facts::Groups>(),
     entry::<facts::Record>(),
+    entry::<facts::Import>(),
     entry::<facts::Retract>(),
     entry::<facts::End>(),
     entry::<facts::Declare>(),
