@@ -44,6 +44,7 @@ EVERYWHERE = {
     "test_read_points",
     "test_records",
     "test_refined_searches",
+    "test_scip",
     "test_search",
     "test_tenants",
     "test_transactions",

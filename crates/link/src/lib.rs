@@ -86,9 +86,9 @@ pub use nuthatch_engine::tree::{
     CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, CountTree,
     DamagedFile, DiffTrees, EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead,
     GrepRequest, GrepTree, ListFiles, PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport,
-    PutWhat, READ_BYTES_MAX, ROOT_HEADER, Retention, Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased,
-    TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, UPLOAD_BYTES_MAX, Unread, VerifyPage, check_path,
-    check_tree, differences, lies_at,
+    PutWhat, READ_BYTES_MAX, ROOT_HEADER, Retention, SymbolsImported, Totals, TreeAt, TreeChange, TreeCheck, TreeEntry,
+    TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, UPLOAD_BYTES_MAX, Unread, VerifyPage,
+    check_path, check_tree, differences, lies_at,
 };
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{

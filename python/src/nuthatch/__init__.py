@@ -132,6 +132,7 @@ from .tree_code import (
     CodeReached,
     CodeSite,
     CodeTarget,
+    SymbolsImported,
     TreeCode,
 )
 from .tree_entries import (
@@ -296,6 +297,7 @@ __all__ = [
     "Source",
     "Stats",
     "StoredAnswer",
+    "SymbolsImported",
     "Tenant",
     "TenantLimits",
     "TenantUsage",

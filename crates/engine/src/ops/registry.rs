@@ -94,6 +94,7 @@ static ALL: &[Entry] = &[
     entry::<crate::tree::GrepTree>(),
     entry::<trees::Index>(),
     entry::<crate::tree::AskCode>(),
+    entry::<crate::tree::ImportSymbols>(),
     entry::<crate::tree::MakePassages>(),
     entry::<crate::tree::SearchTree>(),
     entry::<trees::SweepPassages>(),
