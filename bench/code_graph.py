@@ -10,9 +10,14 @@ Data: any folder of source code; every file of its languages counts. Seed: 7, fo
     python -m bench.code_graph python-calls FOLDER [N]  # the standard library of the running Python: N of its functions
     python -m bench.code_graph times FOLDER [NAME …]
     python -m bench.code_graph sample FOLDER [N]        # certain and unique calls with their lines, to be read by a person
+    python -m bench.code_graph scip FOLDER INDEX        # against an index that an indexer with types has made of the folder
 
 Python's truth: for a call in a module that can be imported, the interpreter is asked what the name is there (`f`, `module.f`,
 `Class.f`, and `self.f` in its class), and where that is defined. Sites that it cannot tell of are not counted.
+
+SCIP's truth: a call is a place that the graph calls one and that the index names; where it goes is where the index has a definition
+of the same symbol. Only calls that lead to a definition in the folder count for recall, and only definitions that both know. A false
+absence is a definition that the index knows calls of, and of which `callers` counts none, in whatever class.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,7 +39,8 @@ import time
 import types
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import nuthatch
@@ -335,9 +342,164 @@ def line_of(folder: Path, path: str, line: int) -> str:
     return lines[line - 1].strip()[:140] if line <= len(lines) else ""
 
 
+def scip(folder: Path, index: Path) -> None:
+    """Definitions and calls against an index of SCIP, without and with the index taken in."""
+    documents = {
+        document.path: document
+        for document in scip_documents(index)
+        if Path(document.path).suffix in LANGUAGES and (folder / document.path).is_file()
+    }
+    defined: dict[str, tuple[str, int]] = {}
+    known: dict[str, set[tuple[str, int]]] = {}
+    for path, document in documents.items():
+        known[path] = set()
+        for at, symbol, roles in document.names:
+            if roles & 1 and not symbol.startswith("local "):
+                defined.setdefault(symbol, (path, at[0]))
+                if (name := scip_name(symbol)) is not None and symbol.endswith((").", "#")):
+                    known[path].add((name, at[0]))
+    with opened(folder) as (tree, _):
+        both = named = all_known = 0
+        missed: list[str] = []
+        for path, true in known.items():
+            kinds = OURS[LANGUAGES[Path(path).suffix]]
+            outline = tree.code.outline(path).definitions
+            own = {(one.name.rsplit(".", 1)[-1], one.line) for one in outline if one.kind in kinds}
+            both, named, all_known = both + len(own & true), named + len(own), all_known + len(true)
+            missed += [f"{path}:{line} {name}" for name, line in sorted(true - own)]
+        print(
+            f"definitions: {all_known} known, {named} found, recall {both / max(all_known, 1):.4f}, "
+            f"precision {both / max(named, 1):.4f}"
+        )
+        print("    missed: " + "; ".join(random.Random(SEED).sample(missed, min(12, len(missed)))))
+        scip_calls(tree, documents, defined, "without the index")
+        report = tree.import_scip(index)
+        print(f"taken in: {report.names} names of {report.files} files; {len(report.changed)} files have another text")
+        scip_calls(tree, documents, defined, "with the index")
+
+
+def scip_calls(
+    tree: nuthatch.Tree,
+    documents: dict[str, ScipDocument],
+    defined: dict[str, tuple[str, int]],
+    what: str,
+) -> None:
+    told: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    inside = absent = 0
+    wrong: list[str] = []
+    called: set[tuple[str, int]] = set()
+    for path, document in documents.items():
+        names: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for at, symbol, roles in document.names:
+            if not roles & 1 and (name := scip_name(symbol)) is not None:
+                names[at[0], name].add(symbol)
+        for site in sites_of(tree, path):
+            symbols = names.get((site.line, site.name.rsplit(".", 1)[-1]), set())
+            if len(symbols) != 1:
+                continue  # not named by the index, or twice in a line
+            true = defined.get(next(iter(symbols)))
+            inside += true is not None
+            if true is not None:
+                called.add(true)
+            if site.class_ in ("certain", "unique"):
+                told[site.class_] += 1
+                if true is not None and any(is_same(target, true) for target in site.targets):
+                    right[site.class_] += 1
+                else:
+                    wrong.append(f"{path}:{site.line} {site.name} is {true}, told {site.targets[:2]}")
+    for path, line in called:
+        outline = tree.code.outline(path).definitions
+        for one in (one for one in outline if one.line == line):
+            counts = tree.code.callers(f"{path}#{one.name}", limit=1).counts
+            if counts.certain + counts.unique + counts.ambiguous + counts.elsewhere + counts.outside == 0:
+                absent += 1
+    print(
+        f"calls {what}: {inside} lead into the folder; certain {told['certain']}, precision "
+        f"{right['certain'] / max(told['certain'], 1):.4f}; unique {told['unique']}, precision "
+        f"{right['unique'] / max(told['unique'], 1):.4f}; recall of certain {right['certain'] / max(inside, 1):.4f}, "
+        f"with unique {right.total() / max(inside, 1):.4f}; false absence {absent} of {len(called)}"
+    )
+    for line in random.Random(SEED).sample(wrong, min(12, len(wrong))):
+        print("   ", line)
+
+
+def sites_of(tree: nuthatch.Tree, path: str):
+    """All calls of a file that stand in a definition, each once."""
+    seen = set()
+    for one in tree.code.outline(path).definitions:
+        if one.kind in ("function", "method"):
+            for site in tree.code.callees(f"{path}#{one.name}", limit=10_000).sites:
+                if site.path == path and (site.line, site.name) not in seen:
+                    seen.add((site.line, site.name))
+                    yield site
+
+
+@dataclass
+class ScipDocument:
+    path: str
+    #: Line from 1 and column, the symbol without its version, its roles.
+    names: list[tuple[tuple[int, int], str, int]]
+
+
+def scip_documents(index: Path) -> Iterator[ScipDocument]:
+    for field, document in protobuf(index.read_bytes()):
+        if field != 2 or isinstance(document, int):
+            continue
+        found = ScipDocument("", [])
+        for part, value in protobuf(document):
+            if part == 1 and isinstance(value, bytes):
+                found.path = value.decode()
+            elif part == 2 and isinstance(value, bytes):
+                of = dict(protobuf(value))
+                place = list(varints(of[1])) if isinstance(of.get(1), bytes) else []
+                symbol = of.get(2, b"")
+                if len(place) >= 3 and isinstance(symbol, bytes) and place[1] != place[2]:
+                    parts = symbol.decode().split(" ", 4)
+                    name = " ".join([*parts[:3], *parts[4:]]) if len(parts) == 5 else symbol.decode()
+                    found.names.append(((place[0] + 1, place[1]), name, int(of.get(3, 0))))
+        yield found
+
+
+def scip_name(symbol: str) -> str | None:
+    """The last name of a symbol."""
+    found = re.search(r"([\w$]+)(?:\([^()]*\))?[.#!]$", symbol)
+    return None if found is None or symbol.startswith("local ") else found[1]
+
+
+def protobuf(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        value: int | bytes
+        if tag & 7 == 0:
+            value, at = varint(message, at)
+        else:
+            length, at = varint(message, at) if tag & 7 == 2 else ({1: 8, 5: 4}[tag & 7], at)
+            value, at = message[at : at + length], at + length
+        yield tag >> 3, value
+
+
+def varints(message: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(message):
+        value, at = varint(message, at)
+        yield value
+
+
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte, at = message[at], at + 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["definitions", "python-calls", "times", "sample"])
+    parser.add_argument("what", choices=["definitions", "python-calls", "times", "sample", "scip"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("rest", nargs="*")
     parser.add_argument("--ctags", help="the command of Universal Ctags")
@@ -348,6 +510,8 @@ def main() -> None:
         python_calls(given.folder, int(given.rest[0]) if given.rest else 2000)
     elif given.what == "times":
         times(given.folder, given.rest)
+    elif given.what == "scip":
+        scip(given.folder, Path(given.rest[0]))
     else:
         sample(given.folder, int(given.rest[0]) if given.rest else 100)
 

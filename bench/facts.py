@@ -1,7 +1,8 @@
 """What do facts cost to record, to find, to keep up and to ask as a network?
 
-Question: how many facts a second does one writer record, with and without sources, each call durable? How long does a question
-about one subject take? How long do settling, paths, ranks and communities take, and what does the folder hold for a fact?
+Question: how many facts a second does one writer record, with and without sources, one a call and many, alone and in batches with
+their records, each call durable? How many edges of a graph? How long does a question about one subject take? How long do settling,
+paths, ranks and communities take, and what does the folder hold for a fact?
 
 Data: random facts between N entities, two for each passage of a collection of N/2 passages; relations by a power law, so that there
 are hubs. Seed: 7.
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import nuthatch
-from nuthatch import NewFact
+from nuthatch import Edge, Facts, NewFact
 
 T = TypeVar("T")
 
@@ -67,7 +68,38 @@ def main() -> None:
                 facts.add_many(new[at : at + AT_ONCE])
 
         timed(f"record {facts_count:,} facts, {AT_ONCE:,} a call", record, facts_count)
-        timed("record one fact", lambda: facts.add("a", "b", "c"), 1)
+        timed("record 200 facts, one a call", lambda: [facts.add("a", "b", str(at)) for at in range(200)], 200)
+
+        alone = [NewFact(one.subject, one.predicate, one.object, valid_from=one.valid_from) for one in new]
+        for size in (100, 1_000, 5_000):
+            some = alone[: size * 4] if size < 1_000 else alone
+            plain = db.facts(f"plain-{size}")
+
+            def without_sources(plain: Facts = plain, some: list[NewFact] = some, size: int = size) -> None:
+                for at in range(0, len(some), size):
+                    plain.add_many(some[at : at + size])
+
+            timed(f"record {len(some):,} without sources, {size:,} a call", without_sources, len(some))
+
+        def in_batches() -> None:
+            for at in range(0, facts_count // 5, AT_ONCE):
+                with db.batch() as batch:
+                    many = range(at, at + AT_ONCE)
+                    batch.collection("passages").upsert({"id": f"b{one}", "text": f"batch {one}"} for one in many)
+                    pending = batch.facts("batched")
+                    pending.add_many(NewFact(f"b{one}", "is", "new", sources=[("passages", f"b{one}")]) for one in many)
+
+        timed(f"{facts_count // 5:,} records with a fact each, in batches", in_batches, facts_count // 5)
+        graph = db.graph("edges")
+        edges = [Edge(one.subject, one.predicate, f"{one.object} {at}") for at, one in enumerate(alone)]
+        for size in (1, 100, 1_000):
+            some_edges = edges[:200] if size == 1 else edges
+
+            def put(some: list[Edge] = some_edges, size: int = size) -> None:
+                for at in range(0, len(some), size):
+                    graph.put_edges(some[at : at + size])
+
+            timed(f"put {len(some_edges):,} edges of a graph, {size:,} a call", put, len(some_edges))
         times = []
         for _ in range(500):
             subject = name[dice.randrange(entities)]

@@ -32,6 +32,7 @@ EVERYWHERE = {
     "test_cache_leases",
     "test_compat_mneme",
     "test_facets",
+    "test_facts",
     "test_graph",
     "test_integration_langchain_cache",
     "test_integration_litellm",
@@ -43,6 +44,7 @@ EVERYWHERE = {
     "test_read_points",
     "test_records",
     "test_refined_searches",
+    "test_scip",
     "test_search",
     "test_tenants",
     "test_transactions",
@@ -136,6 +138,8 @@ def empty(address: str) -> None:
             db.drop_graph(name)
         for name in db.trees():
             db.drop_tree(name)
+        for name in db.fact_sets():
+            db.drop_facts(name)
         for name in db.caches():
             db.drop_cache(name)
         for name in db.tenant_names():

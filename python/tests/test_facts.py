@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 import nuthatch
-from nuthatch import AsyncFacts, Edge, Facts, Found, InvalidError, NewFact, NotFoundError, SnapshotFacts
+from nuthatch import AsyncFacts, ConflictError, Edge, Facts, Found, InvalidError, NewFact, NotFoundError, SnapshotFacts
 
 
 @pytest.fixture
@@ -92,6 +92,45 @@ def test_a_fact_falls_with_its_sources(db, facts):
     assert facts.erase("notes", ["a"]) == (0, 1, 0)
     assert facts.erase("notes", ["b"]) == (1, 0, 0)
     assert facts.stats().facts == 0
+
+
+def test_a_batch_writes_records_with_their_facts(db, facts):
+    notes = db.collection("notes", embedder="none")
+    with db.batch() as batch:
+        pending = batch.facts("people")
+        pending.add("Anna", "knows", "Ben", sources=[("notes", "a")])
+        pending.add_many([{"subject": "Ben", "predicate": "age", "value": 40}])
+        batch.collection("notes").upsert([{"id": "a", "text": "Anna knows Ben."}])
+    assert objects(facts.find("Anna")) == ["Ben"]
+    assert facts.why(1).fact.sources[0].text == "Anna knows Ben."
+    with db.batch() as batch:
+        batch.facts("people").retract(2, 99)
+        batch.facts("made").add("x", "is", "y")
+    assert (facts.find("Ben"), db.fact_sets()) == ([], ["made", "people"])
+    with pytest.raises(NotFoundError, match="there"), db.batch() as batch:
+        batch.facts("people").add("Anna", "knows", "Tom", sources=[("notes", "none")])
+        batch.collection("notes").upsert([{"id": "b", "text": "Tom"}])
+    assert notes.count() == 1
+    with db.batch() as batch, pytest.raises(InvalidError, match="subject"):
+        batch.facts("people").add("", "knows", "Tom")
+
+
+def test_a_transaction_writes_facts_when_it_commits(db, facts):
+    db.collection("notes", embedder="none")
+    with db.transaction() as transaction:
+        transaction.kv("numbers").put("n", "1")
+        transaction.facts("people").add("Anna", "knows", "Ben", sources=[("notes", "a")])
+        transaction.collection("notes").upsert([{"id": "a", "text": "Anna knows Ben."}])
+        assert facts.find("Anna") == []
+    assert objects(facts.find("Anna")) == ["Ben"]
+    with pytest.raises(ConflictError), db.transaction() as transaction:
+        transaction.kv("numbers").get("n")
+        transaction.facts("people").retract(1)
+        db.kv("numbers").put("n", "2")
+    assert objects(facts.find("Anna")) == ["Ben"]
+    with db.transaction() as transaction:
+        transaction.facts("people").retract(1)
+    assert facts.find("Anna") == []
 
 
 def test_entities_have_candidates_and_declared_aliases(facts):
@@ -269,6 +308,18 @@ def test_facts_are_awaited_too():
 
     found, names, nodes = asyncio.run(main())
     assert (found, names, nodes) == ([str(at) for at in range(1200)], ["f"], ["a", "7"])
+
+
+def test_awaited_batches_and_transactions_write_facts():
+    async def main():
+        async with nuthatch.connect_async(":memory:") as db:
+            async with db.batch() as batch:
+                batch.facts("f").add("a", "to", "b")
+            async with db.transaction() as transaction:
+                (await transaction.facts("f")).add("a", "to", "c")
+            return [fact.object for fact in await (await db.facts("f")).find("a")]
+
+    assert asyncio.run(main()) == ["b", "c"]
 
 
 def test_awaited_facts_have_the_calls_of_facts():

@@ -484,7 +484,7 @@ def test_each_of_them_can_be_awaited(name):
         assert [(p.name, p.kind, p.default) for p in mine.values()] == [
             (p.name, p.kind, p.default) for p in theirs.values()
         ], method
-        is_at_once = name == "Batch" and method in ("kv", "collection", "graph")
+        is_at_once = name == "Batch" and method in ("kv", "collection", "facts", "graph")
         is_listing = method in ("items", "keys", "values")
         expected = inspect.isasyncgenfunction if is_listing else inspect.iscoroutinefunction
         assert is_at_once or expected(other), method

@@ -266,6 +266,6 @@ impl Facts {
         before = (0, 0);
         let references = (0..reader.count()?).map(|_| reader.reference(&mut before)).collect::<Option<_>>()?;
         let imports = (0..reader.count()?).map(|_| reader.import()).collect::<Option<_>>()?;
-        reader.rest.is_empty().then_some(Self { language, reading, definitions, references, imports })
+        reader.rest.is_empty().then_some(Self { language, reading, definitions, references, imports, symbols: None })
     }
 }

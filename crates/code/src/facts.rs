@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::Language;
+use crate::scip::Symbols;
 
 const HEAD_BYTES_MAX: u32 = 2 << 10;
 const SIGNATURE_CHARS_MAX: usize = 200;
@@ -160,13 +161,15 @@ pub struct Facts {
     pub references: Vec<Reference>,
     /// In the order of their lines.
     pub imports: Vec<Import>,
+    /// What an indexer that knows types says of its names. It is no part of what is encoded.
+    pub symbols: Option<Symbols>,
 }
 
 impl Facts {
     /// Of a file of which nothing is known.
     pub fn unparsed(language: Language) -> Self {
         let (definitions, references, imports) = Default::default();
-        Self { language, reading: Reading::Unparsed, definitions, references, imports }
+        Self { language, reading: Reading::Unparsed, definitions, references, imports, symbols: None }
     }
 
     /// The names of the definitions around one, and its own: `Index.search`. At most 16 deep.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Definition, Facts, Import, Kind, Receiver, Reference, Use};
 use crate::module::{self, Fit};
+use crate::scip::Symbol;
 use crate::{Family, Language};
 
 /// How sure a meaning is.
@@ -35,6 +36,8 @@ pub struct Candidate {
     pub qualified: String,
     /// Itself.
     pub definition: Definition,
+    /// What an indexer that knows types calls it.
+    pub symbol: Option<Symbol>,
 }
 
 /// The file of a reference.
@@ -76,7 +79,23 @@ pub fn resolve(place: Place<'_>, reference: &Reference, candidates: &[Candidate]
             && (is_same_file || !candidate.definition.is_private)
             && is_used_so(family, reference.how, candidate.definition.kind)
     };
-    let among: Vec<usize> = (0..candidates.len()).filter(|at| fits(&candidates[*at])).collect();
+    let mut among: Vec<usize> = (0..candidates.len()).filter(|at| fits(&candidates[*at])).collect();
+    if let Some(symbol) = place.facts.symbols.as_ref().and_then(|symbols| symbols.meant(reference)) {
+        let is_it = |at: &usize| {
+            let candidate = &candidates[*at];
+            candidate.symbol == Some(symbol) && (!symbol.is_local() || candidate.path == place.path)
+        };
+        let targets: Vec<usize> = (0..candidates.len()).filter(is_it).collect();
+        if !targets.is_empty() {
+            return Meaning { class: Class::Certain, targets };
+        }
+        // Of another package it is none of these. Within one, an indexer may have spelt a symbol in two ways.
+        among.retain(|at| match candidates[*at].symbol {
+            _ if symbol.is_local() => false,
+            Some(other) => other.package == symbol.package,
+            None => true,
+        });
+    }
     let resolving = Resolving { place, family, reference, candidates, among };
     match &reference.receiver {
         _ if resolving.among.is_empty() => outside(),

@@ -68,7 +68,14 @@ fn check(language: Language, bytes: &[u8]) {
         let head = definition.head_range();
         definition.signature(&bytes[head.start as usize..head.end as usize]);
         let (path, qualified) = ("a/b.x".into(), facts.qualified_name(index));
-        candidates.push(Candidate { path, language, index: index as u32, qualified, definition: definition.clone() });
+        candidates.push(Candidate {
+            path,
+            language,
+            index: index as u32,
+            qualified,
+            definition: definition.clone(),
+            symbol: None,
+        });
     }
     for reference in facts.references.iter().take(50) {
         let hash = nuthatch_code::hash_of(&reference.name);

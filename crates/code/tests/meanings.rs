@@ -16,7 +16,7 @@ impl Tree {
             for (index, definition) in facts.definitions.iter().enumerate().filter(|(_, one)| one.name == name) {
                 let (qualified, definition) = (facts.qualified_name(index), definition.clone());
                 let (path, language, index) = ((*path).to_owned(), facts.language, index as u32);
-                found.push(Candidate { path, language, index, qualified, definition });
+                found.push(Candidate { path, language, index, qualified, definition, symbol: None });
             }
         }
         found

@@ -3,7 +3,7 @@
 //! **Useful for** every face that speaks JSON: a call by its name has its question and its answer here.
 //! **Not for** making, listing and dropping facts.
 
-use nuthatch_engine::{Error, ErrorKind, Result};
+use nuthatch_engine::{Error, ErrorKind, Result, wording};
 use nuthatch_link as core;
 use nuthatch_link::{
     AskFacts, EdgeDirection, EndReason, ExtractBuiltIn, GroupBy, ListEntities, Moments, NewFact, Object, PassageRef,
@@ -660,6 +660,36 @@ pub fn read(facts: &Statements<'_>, call: &str, question: Value) -> Result<Value
     }
 }
 
+/// Facts to record as the engine takes them.
+///
+/// # Errors
+/// `Invalid` for an object and a value, or neither, and for a time that is none; it names the fact.
+pub fn to_record(facts: Vec<FactToRecord>) -> Result<Vec<NewFact>> {
+    let one = |(at, fact): (usize, FactToRecord)| {
+        fact.into_engine().map_err(|error| Error::new(error.kind, format!("facts[{at}]: {}", error.message)))
+    };
+    facts.into_iter().enumerate().map(one).collect()
+}
+
+/// A fact to record from a line of JSON.
+///
+/// # Errors
+/// As those of [`to_record`]; `Invalid` for what is no such object, and for a fact that cannot be kept.
+pub fn line_to_record(line: &str) -> Result<NewFact> {
+    let fact: FactToRecord = wording::from_json(line.as_bytes()).map_err(Error::invalid)?;
+    let fact = fact.into_engine()?;
+    fact.check()?;
+    Ok(fact)
+}
+
+/// Facts to record from the question of the call `record`.
+///
+/// # Errors
+/// As those of [`to_record`]; `Invalid` with the place of what is wrong in the question.
+pub fn asked_to_record(question: Value) -> Result<Vec<NewFact>> {
+    to_record(asked::<FactsToRecord>("record", question)?.facts)
+}
+
 /// Asks facts, or changes them.
 ///
 /// # Errors
@@ -667,12 +697,7 @@ pub fn read(facts: &Statements<'_>, call: &str, question: Value) -> Result<Value
 pub fn ask(facts: &core::Facts, call: &str, question: Value) -> Result<Value> {
     match call {
         "record" => {
-            let FactsToRecord { facts: all } = asked(call, question)?;
-            let one = |(at, fact): (usize, FactToRecord)| {
-                fact.into_engine().map_err(|error| Error::new(error.kind, format!("facts[{at}]: {}", error.message)))
-            };
-            let core::Recorded { numbers, added, ended } =
-                facts.record(all.into_iter().enumerate().map(one).collect::<Result<_>>()?)?;
+            let core::Recorded { numbers, added, ended } = facts.record(asked_to_record(question)?)?;
             answered(FactsRecorded { numbers, added, ended })
         }
         "retract" => {

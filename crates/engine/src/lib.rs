@@ -73,9 +73,9 @@ pub use embedder::EmbedderChoice;
 pub use error::{Error, ErrorKind, Result};
 pub use facts::{
     AskFacts, BUILT_IN, EndReason, Entity, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted,
-    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactsErased, FactsReport, FactsStats,
-    Invalidated, Learn, Learned, ListEntities, NewFact, Object, PassageRef, PassageText, Predicate, Recorded,
-    SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
+    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactWrites, FactsErased, FactsPart,
+    FactsReport, FactsStats, Invalidated, Learn, Learned, ListEntities, NewFact, Object, PassageRef, PassageText,
+    Predicate, Recorded, SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
 };
 pub use file_entry::{FILE_ABSENT, FileInfo};
 pub use files::{AddOptions, AddReport, Progress, Skipped, citation};

@@ -7,9 +7,9 @@ use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, facts, on};
 use nuthatch_engine::{
-    AskFacts, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, FactPage, FactWhy, FactsErased, FactsReport,
-    FactsStats, FindPaths, GroupNodes, Learn, ListEntities, NewFact, NodeGroups, PathsFound, Predicate, RankNodes,
-    RankedNodes, Recorded, Result, Traced, TracedPassage, Work, WorkPage,
+    AskFacts, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, FactPage, FactWhy, FactsErased, FactsPart,
+    FactsReport, FactsStats, FindPaths, GroupNodes, Learn, ListEntities, NewFact, NodeGroups, PathsFound, Predicate,
+    RankNodes, RankedNodes, Recorded, Result, Traced, TracedPassage, Work, WorkPage,
 };
 
 use crate::records::strings;
@@ -154,6 +154,14 @@ impl Facts {
     /// `Invalid` for a fact that cannot be kept, or over 10,000; `NotFound` for a source that is not there.
     pub fn record(&self, facts: Vec<NewFact>) -> Result<Recorded> {
         self.write(facts::Record(facts))
+    }
+
+    /// Takes in what an export has, all or none: what is there already, as it is given, stays.
+    ///
+    /// # Errors
+    /// `Invalid` for a part that cannot be kept, and for a fact or an alias that is there otherwise.
+    pub(crate) fn import(&self, parts: Vec<FactsPart>) -> Result<()> {
+        self.write(facts::Import(parts))
     }
 
     /// Takes facts back: nobody believes them from now on. Says how many of them were believed.

@@ -86,9 +86,9 @@ pub use nuthatch_engine::tree::{
     CodeImport, CodeKind, CodeLanguage, CodeQuestion, CodeReached, CodeSite, CodeTarget, CodeUse, ContentId, CountTree,
     DamagedFile, DiffTrees, EntryKind, FilePart, GREP_BYTES_MAX, GrepCut, GrepIndex, GrepOutput, GrepPage, GrepRead,
     GrepRequest, GrepTree, ListFiles, PUT_BYTES_MAX, PUT_PATHS_MAX, PassagesMade, PutFile, PutFiles, PutReport,
-    PutWhat, READ_BYTES_MAX, ROOT_HEADER, Retention, Totals, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased,
-    TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, UPLOAD_BYTES_MAX, Unread, VerifyPage, check_path,
-    check_tree, differences, lies_at,
+    PutWhat, READ_BYTES_MAX, ROOT_HEADER, Retention, SymbolsImported, Totals, TreeAt, TreeChange, TreeCheck, TreeEntry,
+    TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, UPLOAD_BYTES_MAX, Unread, VerifyPage,
+    check_path, check_tree, differences, lies_at,
 };
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{
@@ -117,14 +117,14 @@ pub use nuthatch_engine::{
 };
 pub use nuthatch_engine::{
     AskFacts, BUILT_IN, EndReason, Entity, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted,
-    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactsErased, FactsReport, FactsStats,
-    FindPaths, GroupBy, GroupNodes, Invalidated, Learn, Learned, ListEntities, NewFact, NodeGroup, NodeGroups, Object,
-    PassageRef, PassageText, PathCost, PathFound, PathStep, PathsFound, Predicate, RankNodes, RankedNode, RankedNodes,
-    Recorded, SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
+    ExtractedObject, Extractor, Fact, FactPage, FactShown, FactSource, FactWhy, FactWrites, FactsErased, FactsReport,
+    FactsStats, FindPaths, GroupBy, GroupNodes, Invalidated, Learn, Learned, ListEntities, NewFact, NodeGroup,
+    NodeGroups, Object, PassageRef, PassageText, PathCost, PathFound, PathStep, PathsFound, Predicate, RankNodes,
+    RankedNode, RankedNodes, Recorded, SourcePassage, SourceShown, Traced, TracedPassage, Work, WorkPage, WorkPassage,
 };
 pub use records::Records;
 pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};
-pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
+pub use transaction::{Transaction, TransactionCollection, TransactionFacts, TransactionGraph, TransactionKeyspace};
 pub use transfer::{ImportOptions, ImportReport};
 pub use tree::{Files, GrepReport, Tree};
 

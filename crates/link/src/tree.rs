@@ -1,5 +1,6 @@
 //! Trees of files as callers see them.
 
+use std::io::Read;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,15 +13,19 @@ use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
 use nuthatch_engine::ops::{Op, on, trees};
 use nuthatch_engine::tree::{
     AskCode, CodeAnswer, CountTree, DiffTrees, FilePart, GREP_BYTES_MAX, GrepCut, GrepPage, GrepRead, GrepTree,
-    ListFiles, MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat, Retention, SearchTree,
-    TREES, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot,
-    UpdateTree, VerifyPage, VerifyTree, check_path,
+    ImportSymbols, ListFiles, MakePassages, PUT_BYTES_MAX, PassagesMade, PutFile, PutFiles, PutReport, PutWhat,
+    Retention, ScipDocument, ScipDocuments, SearchTree, SymbolsImported, TREES, TreeAt, TreeChange, TreeCheck,
+    TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot, TreeSnapshot, UpdateTree, VerifyPage, VerifyTree,
+    check_path,
 };
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, FieldChange, Result, What};
 
 use crate::route::Route;
 use crate::rows::{From, Inner};
 
+/// Files of an index that one call carries, and names of these.
+const SYMBOL_FILES: usize = 200;
+const SYMBOLS: usize = 50_000;
 /// Bytes of a file that one call carries where it is put in parts.
 const PART_BYTES: usize = 8 << 20;
 
@@ -389,6 +394,33 @@ impl Tree {
                 ask.search.time_limit = Some(left);
             }
         }
+    }
+
+    /// Takes in an index in SCIP's form, as an indexer that knows types has made it of the folder that is `below` in the tree: what it
+    /// says of names wins over what is found without it. Files whose text the index does not fit are left as they are, and named.
+    ///
+    /// # Errors
+    /// `Invalid` for what is no such index: what came before stays. Otherwise as [`put`](Self::put).
+    pub fn import_scip(&self, index: impl Read, below: &str) -> Result<SymbolsImported> {
+        let send = |documents: &mut Vec<ScipDocument>| {
+            let ask =
+                ImportSymbols { tree: self.name.clone(), below: below.into(), documents: std::mem::take(documents) };
+            self.write(ask)
+        };
+        let (mut report, mut next, mut names) = (SymbolsImported::default(), Vec::new(), 0);
+        for document in ScipDocuments::of(index) {
+            let document = document.map_err(|error| match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => Error::invalid("the SCIP index ends in the middle; make it again"),
+                _ => Error::invalid(error.to_string()),
+            })?;
+            if !next.is_empty() && (next.len() == SYMBOL_FILES || names + document.occurrences.len() > SYMBOLS) {
+                report = report.and(send(&mut next)?);
+                names = 0;
+            }
+            names += document.occurrences.len();
+            next.push(document);
+        }
+        Ok(report.and(send(&mut next)?))
     }
 
     /// Writes files, folders and links, and removes paths, all or nothing and as one write. What stands there in the same way is

@@ -206,6 +206,8 @@ pub fn export<'py>(
     dict.set_item("keys", report.keys)?;
     dict.set_item("nodes", report.nodes)?;
     dict.set_item("edges", report.edges)?;
+    dict.set_item("fact_sets", report.fact_sets)?;
+    dict.set_item("facts", report.facts)?;
     dict.set_item("trees", report.trees)?;
     dict.set_item("versions", report.versions)?;
     dict.set_item("bytes", report.bytes)?;
@@ -234,6 +236,8 @@ pub fn import<'py>(
     dict.set_item("keys", report.keys)?;
     dict.set_item("nodes", report.nodes)?;
     dict.set_item("edges", report.edges)?;
+    dict.set_item("fact_sets", report.fact_sets)?;
+    dict.set_item("facts", report.facts)?;
     dict.set_item("trees", &report.trees)?;
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     Ok(dict)

@@ -9,6 +9,18 @@ use crate::error::engine;
 use crate::forked::Forked;
 use crate::handle::Handle;
 
+/// Facts to record, from the JSON of the call `record`.
+pub fn to_record(question: &str) -> core::Result<Vec<core::NewFact>> {
+    let question = serde_json::from_str(question).map_err(|error| Error::invalid(format!("record: {error}")))?;
+    facts::asked_to_record(question)
+}
+
+/// Refuses facts that no batch takes, before they travel.
+#[pyfunction]
+pub fn check_facts(py: Python<'_>, question: &str) -> PyResult<()> {
+    engine(py, || core::WriteBatch::new().facts("").record(to_record(question)?).map(drop))
+}
+
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Facts {
     at: At,

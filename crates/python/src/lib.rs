@@ -65,6 +65,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(graph::nodes_json, module)?)?;
     module.add_function(wrap_pyfunction!(graph::edges_json, module)?)?;
     module.add_function(wrap_pyfunction!(graph::check_graph_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(facts::check_facts, module)?)?;
     module.add_function(wrap_pyfunction!(tree::check_tree, module)?)?;
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use crate::asking;
 use crate::collection::{self, FileParts, scan_request};
 use crate::error::engine;
+use crate::facts;
 use crate::forked::Forked;
 use crate::graph::Graph;
 use crate::handle::Handle;
@@ -69,6 +70,16 @@ impl Transaction {
         let transaction = self.get(py)?;
         engine(py, || transaction.collection(&name).map(drop))?;
         Ok(TransactionCollection { transaction: self.transaction.clone(), name, handle: self.handle.clone() })
+    }
+
+    fn record_facts(&self, py: Python<'_>, facts: &str, question: &str) -> PyResult<()> {
+        let transaction = self.get(py)?;
+        engine(py, || transaction.facts(facts).record(facts::to_record(question)?))
+    }
+
+    fn retract_facts(&self, py: Python<'_>, facts: &str, numbers: Vec<u64>) -> PyResult<()> {
+        let transaction = self.get(py)?;
+        engine(py, || transaction.facts(facts).retract(&numbers))
     }
 
     fn commit(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<()> {

@@ -302,6 +302,11 @@ impl Tree {
         to_python(py, &answer)
     }
 
+    /// What an index in SCIP's form says of names.
+    fn import_scip<'py>(&self, py: Python<'py>, index: PyBackedBytes, below: &str) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.write(py, |tree| tree.import_scip(&index[..], below))?)
+    }
+
     /// Files that are put, and paths that are removed, together.
     fn put<'py>(&self, py: Python<'py>, files: Vec<FileParts>, gone: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         let files = files.into_iter().map(|(path, bytes, mode, modified_ns)| {

@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::adding::{self, AddArguments};
 use crate::collection::Collection;
 use crate::error::engine;
+use crate::facts;
 use crate::graph::{self, EdgeIdParts, EdgeParts, NodeParts};
 use crate::handle::Handle;
 use crate::keyspace::{self, time_to_live};
@@ -94,6 +95,20 @@ impl WriteBatch {
     fn delete_edges(&self, py: Python<'_>, graph: &str, edges: Vec<EdgeIdParts>) -> PyResult<()> {
         let ids = graph::edge_ids(edges);
         self.graph(py, graph, |mut changes| changes.delete_edges(&ids).map(drop))
+    }
+
+    fn record_facts(&self, py: Python<'_>, facts: &str, question: &str) -> PyResult<()> {
+        self.handle.get(py)?;
+        engine(py, || {
+            let record = facts::to_record(question)?;
+            self.staged(|batch| batch.facts(facts).record(record).map(drop))
+        })
+    }
+
+    fn retract_facts(&self, py: Python<'_>, facts: &str, numbers: Vec<u64>) -> PyResult<()> {
+        self.with(py, |batch| {
+            batch.facts(facts).retract(&numbers);
+        })
     }
 
     fn upsert(&self, py: Python<'_>, collection: &str, columns: Columns<'_>) -> PyResult<()> {

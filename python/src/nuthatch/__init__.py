@@ -65,7 +65,7 @@ from .errors import (
     NuthatchError,
     UnavailableError,
 )
-from .facts import Facts, SnapshotFacts
+from .facts import Facts, PendingFacts, SnapshotFacts
 from .graph import BatchGraph, Graph, SnapshotGraph, TransactionGraph
 from .kv import Keyspace
 from .kv_reads import KeyPage
@@ -132,6 +132,7 @@ from .tree_code import (
     CodeReached,
     CodeSite,
     CodeTarget,
+    SymbolsImported,
     TreeCode,
 )
 from .tree_entries import (
@@ -272,6 +273,7 @@ __all__ = [
     "Path",
     "PathStep",
     "Paths",
+    "PendingFacts",
     "Predicate",
     "Progress",
     "PutFile",
@@ -295,6 +297,7 @@ __all__ = [
     "Source",
     "Stats",
     "StoredAnswer",
+    "SymbolsImported",
     "Tenant",
     "TenantLimits",
     "TenantUsage",

@@ -13,6 +13,7 @@ from .aio_reads import AsyncCollectionReads, AsyncKeyReads
 from .aio_tree import AsyncSnapshotTree
 from .arguments import StrPath
 from .collection import Records
+from .facts import PendingFacts
 from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive
 from .reports import AddReport
@@ -54,6 +55,10 @@ class AsyncBatch:
     def graph(self, name: str) -> BatchGraph:
         """As ``Batch.graph``."""
         return self.sync.graph(name)
+
+    def facts(self, name: str) -> PendingFacts:
+        """As ``Batch.facts``."""
+        return self.sync.facts(name)
 
     def collection(self, name: str) -> BatchCollection:
         """As ``Batch.collection``."""
@@ -191,6 +196,10 @@ class AsyncTransaction:
     async def graph(self, name: str) -> AsyncTransactionGraph:
         """As ``Transaction.graph``."""
         return AsyncTransactionGraph(await in_thread(self.sync.graph, name))
+
+    async def facts(self, name: str) -> PendingFacts:
+        """As ``Transaction.facts``. Its calls are not awaited: they keep facts in memory for the commit."""
+        return self.sync.facts(name)
 
     async def collection(self, name: str) -> AsyncTransactionCollection:
         """As ``Transaction.collection``."""

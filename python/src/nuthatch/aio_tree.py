@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
+from .arguments import StrPath
 from .changes import Fields
 from .kv_entries import Bytes
 from .threads import in_thread
 from .tree import _PAGE, AsOf, FilesToPut, SnapshotTree, Tree, TreeReads
-from .tree_code import AsyncTreeCode
+from .tree_code import AsyncTreeCode, SymbolsImported
 from .tree_entries import (
     AddedFolder,
     PutReport,
@@ -370,6 +371,10 @@ class AsyncTree(AsyncTreeReads):
     async def remove(self, path: str) -> int:
         """As ``Tree.remove``."""
         return await in_thread(self.sync.remove, path)
+
+    async def import_scip(self, index: StrPath | bytes, below: str = "") -> SymbolsImported:
+        """As ``Tree.import_scip``."""
+        return await in_thread(self.sync.import_scip, index, below)
 
     async def erase(self, path: str) -> TreeErased:
         """As ``Tree.erase``."""

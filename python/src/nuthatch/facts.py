@@ -43,7 +43,7 @@ from .statements import (
 )
 
 if TYPE_CHECKING:
-    from .cores import FactsCore
+    from .cores import BatchCore, FactsCore, TransactionCore
 
 #: Facts that one call records, and that an iteration reads at once.
 _AT_ONCE = 5_000
@@ -260,6 +260,55 @@ class SnapshotFacts(FactReads):
 
     def __repr__(self) -> str:
         return f"SnapshotFacts({self.name!r})"
+
+
+class PendingFacts:
+    """Facts that a batch or a transaction records, and takes back, when it is written.
+
+    A source may be a record that the same batch or transaction writes. Facts cannot be read before.
+    """
+
+    __slots__ = ("_core", "_name")
+
+    def __init__(self, core: BatchCore | TransactionCore, name: str) -> None:
+        self._core = core
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name of the facts."""
+        return self._name
+
+    def add(
+        self,
+        subject: str,
+        predicate: str,
+        object: str | None = None,
+        *,
+        value: Scalar | None = None,
+        valid_from: When | None = None,
+        valid_to: When | None = None,
+        sources: Sequence[Source] = (),
+        confidence: float = 1.0,
+        extractor: str = "",
+        replaces: int | None = None,
+    ) -> None:
+        """Records a fact, as ``Facts.add`` does."""
+        new = NewFact(subject, predicate, object, value, valid_from, valid_to, sources, confidence, extractor, replaces)
+        self.add_many([new])
+
+    def add_many(self, facts: Iterable[NewFact | Mapping[str, Any]]) -> None:
+        """Records facts; at most 10,000 in one batch or transaction."""
+        import json
+
+        self._core.record_facts(self._name, json.dumps({"facts": [json_of(fact) for fact in facts]}))
+
+    def retract(self, *numbers: int) -> None:
+        """Takes facts back; those that are not there or not believed then are ignored."""
+        self._core.retract_facts(self._name, [arguments.whole("numbers", one) for one in numbers])
+
+    def __repr__(self) -> str:
+        return f"PendingFacts({self._name!r})"
 
 
 class Facts(FactReads):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import arguments, batch
 from .collection import Records
 from .collection_reads import CollectionReads
+from .facts import PendingFacts
 from .graph import TransactionGraph
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .kv_reads import KeyReads
@@ -52,6 +53,13 @@ class Transaction(Pending):
     def graph(self, name: str) -> TransactionGraph:
         """Returns the graph of that name, and creates a missing one."""
         return TransactionGraph(self._core.graph(arguments.text("name", name)))
+
+    def facts(self, name: str) -> PendingFacts:
+        """Returns a writer for the facts of that name, which the commit creates when missing. They
+        are recorded by the rules, and from the records, that there are at the commit, and conflict
+        with nothing.
+        """
+        return PendingFacts(self._core, arguments.text("name", name))
 
     def collection(self, name: str) -> TransactionCollection:
         """Returns the collection of that name. Raises NotFoundError when it did not exist at the

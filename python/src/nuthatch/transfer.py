@@ -50,6 +50,9 @@ class ExportReport:
     keys: int
     nodes: int
     edges: int
+    #: Facts of how many names, and of all of them, believed or not.
+    fact_sets: int
+    facts: int
     trees: int
     #: Versions of the files of all trees.
     versions: int
@@ -66,12 +69,16 @@ class ImportReport:
     collections: list[str]
     keyspaces: list[str]
     graphs: list[str]
+    #: Names of facts.
+    fact_sets: list[str]
     trees: list[str]
     records: int
     files: int
     keys: int
     nodes: int
     edges: int
+    #: Of all names, believed or not.
+    facts: int
     elapsed_seconds: float
 
 
@@ -133,6 +140,8 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
         report.keys,
         report.nodes,
         report.edges,
+        report.fact_sets,
+        report.facts,
         report.trees,
         report.versions,
         report.bytes,
@@ -177,9 +186,10 @@ def import_parquet(folder: Path, read_lines: Callable[[str], dict[str, Any]]) ->
 
 
 def _kept_as_lines(manifest: dict[str, Any]) -> list[str]:
-    """Files of graphs and of trees."""
+    """Files of graphs, facts and trees."""
     contents = manifest.get("contents")
-    entries = [*manifest.get("graphs", ()), *manifest.get("trees", ()), *([contents] if contents else [])]
+    kinds = [manifest.get(kind, ()) for kind in ("graphs", "facts", "trees")]
+    entries = [*(entry for kind in kinds for entry in kind), *([contents] if contents else [])]
     return [entry["file"] for entry in entries]
 
 

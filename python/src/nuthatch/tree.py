@@ -13,14 +13,16 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from . import arguments, changes, tree_entries, tree_grep
+from .arguments import StrPath
 from .changes import Fields
 from .errors import InvalidError, NotFoundError
 from .kv_entries import Bytes, as_bytes
 from .queries import Further, Fusion, Mode, asked
-from .tree_code import TreeCode
+from .tree_code import SymbolsImported, TreeCode
 from .tree_entries import (
     AddedFolder,
     DamagedFile,
@@ -623,6 +625,18 @@ class Tree(TreeReads):
         links. Versions stay for as long as the tree keeps them.
         """
         return self._core.remove(_place("remove", path))
+
+    def import_scip(self, index: StrPath | bytes, below: str = "") -> SymbolsImported:
+        """Takes in an index of source code in SCIP's form, from a file or as bytes: what it says of
+        names wins in the answers of ``code``.
+
+        Indexers that know types make it, such as ``scip-python``, ``scip-typescript`` and
+        ``rust-analyzer scip``. ``below`` is where in the tree the folder is that was indexed. Files
+        whose text the index does not fit are left as they are, and named.
+        """
+        data = index if isinstance(index, bytes) else Path(index).read_bytes()
+        found = self._core.import_scip(data, arguments.text("below", below))
+        return SymbolsImported(found["files"], found["names"], tuple(found["missing"]), tuple(found["changed"]))
 
     def erase(self, path: str) -> TreeErased:
         """Erases every version of a file, or of everything below a folder, also those that

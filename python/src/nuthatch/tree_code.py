@@ -120,6 +120,18 @@ class CodeFiles(NamedTuple):
     unparsed: int
 
 
+class SymbolsImported(NamedTuple):
+    """What was taken in from an index of source code."""
+
+    #: Files whose names have a meaning now, and how many names these have.
+    files: int
+    names: int
+    #: Paths of the index at which the tree has no source file in a language that is known.
+    missing: tuple[str, ...]
+    #: Paths at which the tree has another text than the index.
+    changed: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class CodeAnswer:
     """An answer. What a question does not ask for is empty."""

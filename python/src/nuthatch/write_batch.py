@@ -1,4 +1,4 @@
-"""Atomic writes to several keyspaces, graphs and collections."""
+"""Atomic writes to several keyspaces, graphs, collections and facts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .arguments import StrPath
 from .collection import Collection, Records
 from .cores import OverHttp
 from .errors import InvalidError
+from .facts import PendingFacts
 from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .pending import BatchPart, Pending
@@ -51,6 +52,12 @@ class Batch(Pending):
     def graph(self, name: str) -> BatchGraph:
         """Returns a writer for the graph of that name, which is created when missing."""
         return BatchGraph(self._core, arguments.text("name", name))
+
+    def facts(self, name: str) -> PendingFacts:
+        """Returns a writer for the facts of that name, which are created when missing. They are
+        recorded after everything else: a source may be a record of the batch.
+        """
+        return PendingFacts(self._core, arguments.text("name", name))
 
     def collection(self, name: str) -> BatchCollection:
         """Returns a writer for the collection of that name. ``commit`` raises NotFoundError when

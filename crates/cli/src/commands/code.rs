@@ -1,15 +1,23 @@
 //! `nuthatch code`: definitions, references, callers and callees in the source code of a tree.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use nuthatch_link::{AskCode, CodeAnswer, CodeClass, CodeDefinition, CodeQuestion, CodeSite, CodeTarget, TreeAt};
+use nuthatch_link::{
+    AskCode, CodeAnswer, CodeClass, CodeDefinition, CodeQuestion, CodeSite, CodeTarget, Error, TreeAt,
+};
 
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, DIM, Out, SOURCE, name, plain};
 use crate::tree_at::inside;
+use crate::units::count;
+
+/// Files that were left out, of which so many are named.
+const LEFT_OUT_SHOWN: usize = 10;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -23,10 +31,21 @@ Exit codes: 0 something was found, 1 nothing.
 
 nuthatch code def search --tree repo
 nuthatch code callers Index.search --tree repo --as-of v1
-nuthatch code map --tree repo --tokens 2000")]
+nuthatch code map --tree repo --tokens 2000
+nuthatch code import-scip index.scip --tree repo")]
 pub struct Code {
     #[command(subcommand)]
-    question: Question,
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Question(Question),
+    /// Take in an index that an indexer with types has made (scip-python, scip-typescript, rust-analyzer scip)
+    ///
+    /// What it says of names wins in all answers. Files whose text the index does not fit are left as they are, and named.
+    ImportScip(ImportScip),
 }
 
 #[derive(Subcommand)]
@@ -49,6 +68,22 @@ enum Question {
     Tests(Named),
     /// The definitions that matter most
     Map(Map),
+}
+
+#[derive(Args)]
+struct ImportScip {
+    /// The index
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The tree
+    #[arg(long, value_name = "NAME")]
+    tree: String,
+    /// Where in the tree the folder is that was indexed
+    #[arg(long, value_name = "PATH", default_value = "")]
+    below: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -127,7 +162,11 @@ impl Question {
 
 impl Code {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
-        let (question, place) = self.question.parts();
+        let asked = match &self.command {
+            Command::Question(question) => question,
+            Command::ImportScip(import) => return import.run(globals, out),
+        };
+        let (question, place) = asked.parts();
         let database = folder::open(globals)?;
         let tree = database.existing_tree(&place.tree)?;
         let at = TreeAt { tree: place.tree.clone(), as_of: place.as_of.clone() };
@@ -136,13 +175,13 @@ impl Code {
         if place.json {
             output::json(out, &answer)?;
         } else {
-            self.question.show(&answer, out)?;
+            asked.show(&answer, out)?;
             show_rest(&answer, out)?;
         }
         out.flush()?;
         database.close()?;
         let CodeAnswer { definitions, sites, imports, reached, .. } = &answer;
-        let found = match self.question {
+        let found = match asked {
             Question::Def(_) | Question::Outline(_) | Question::Map(_) => definitions.len(),
             Question::Refs(_) | Question::Callers(_) | Question::Callees(_) => sites.len(),
             Question::Imports(_) => imports.len(),
@@ -168,6 +207,31 @@ impl Question {
             Self::Impact(_) | Self::Tests(_) => show_reached(answer, out),
             Self::Map(_) => show_map(answer, out),
         }
+    }
+}
+
+impl ImportScip {
+    fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let index = File::open(&self.file).map_err(|error| Error::io(&self.file, &error))?;
+        let database = folder::open_to_write(globals)?;
+        let tree = database.existing_tree(&self.tree)?;
+        let report = tree.import_scip(BufReader::with_capacity(1 << 18, index), inside(&self.below))?;
+        if self.json {
+            output::json(out, &report)?;
+        } else {
+            writeln!(out, "Took in {} of {}.", count(report.names, "name"), count(report.files, "file"))?;
+            for (paths, why) in [(&report.missing, "not in the tree"), (&report.changed, "another text in the tree")] {
+                for path in paths.iter().take(LEFT_OUT_SHOWN) {
+                    output::warning(&format!("{}: {why}", name(path)));
+                }
+                if let Some(more @ 1..) = paths.len().checked_sub(LEFT_OUT_SHOWN) {
+                    output::warning(&format!("and {}: {why}; --json lists all", count(more as u64, "file")));
+                }
+            }
+        }
+        out.flush()?;
+        database.close()?;
+        Ok(if report.files == 0 { Outcome::NothingFound } else { Outcome::Done })
     }
 }
 

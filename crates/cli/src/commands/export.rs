@@ -78,6 +78,8 @@ impl Export {
                     "keys": report.keys,
                     "nodes": report.nodes,
                     "edges": report.edges,
+                    "fact_sets": report.fact_sets,
+                    "facts": report.facts,
                     "trees": report.trees,
                     "versions": report.versions,
                     "bytes": report.bytes,
@@ -86,10 +88,11 @@ impl Export {
             )?,
             false => writeln!(
                 out,
-                "{GOOD}exported{GOOD:#}  {BOLD}{}{BOLD:#}  {}, {}, {}, {}, {}",
+                "{GOOD}exported{GOOD:#}  {BOLD}{}{BOLD:#}  {}, {}, {}, {}, {}, {}",
                 report.folder.display(),
                 count(report.records, "record"),
                 count(report.keys, "key"),
+                count(report.facts, "fact"),
                 count(report.versions, "version of files"),
                 bytes(report.bytes),
                 duration(report.elapsed)

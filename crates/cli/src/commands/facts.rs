@@ -1,6 +1,6 @@
 //! `nuthatch facts`: what is said of whom, when it was true, and which passages say so.
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 
 use clap::{Args, Subcommand, ValueEnum};
 use nuthatch_dialect::facts;
@@ -12,8 +12,10 @@ use crate::audit::AuditedAction;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, Out, plain};
-use crate::units::count;
+use crate::units::{count, thousands};
 
+/// Lines of standard input that are one write.
+const LINES_AT_ONCE: usize = 1000;
 /// Characters of a passage in an answer.
 const SHOWN_CHARS: usize = 200;
 
@@ -21,6 +23,7 @@ const SHOWN_CHARS: usize = 200;
 #[command(after_help = "\
 nuthatch facts declare works_at --functional
 nuthatch facts add Anna works_at Acme --valid-from 2020-01-01 --source notes/a1
+nuthatch facts record < facts.jsonl
 nuthatch facts find Anna --valid-at 2022-01-01
 nuthatch facts why 1
 nuthatch facts extract --collection default
@@ -46,6 +49,12 @@ enum Command {
     Why(Number),
     /// Record a fact
     Add(Add),
+    /// Record facts from standard input, one a line
+    ///
+    /// A line is a JSON object: {"subject": "Anna", "predicate": "works_at", "object": "Acme"}, or with a "value" in place of the
+    /// object; it may have "valid_from", "valid_to", "confidence", "extractor", "replaces", and "sources":
+    /// [{"collection": "notes", "id": "a1"}]. A thousand lines are one write.
+    Record,
     /// Take facts back
     Retract(Numbers),
     /// Say when a fact ended to be true
@@ -330,6 +339,7 @@ impl Facts {
             Command::History(args) => self.history(args, globals, out),
             Command::Why(args) => self.why(args, globals, out),
             Command::Add(args) => self.add(args, globals, out),
+            Command::Record => self.record(globals, out),
             Command::Retract(args) => {
                 let found = self.write(globals, "retract", json!({ "numbers": args.numbers }))?;
                 self.say(out, &found, |found| format!("Retracted {}.", facts_of(found, "ended")))
@@ -448,6 +458,32 @@ impl Facts {
         self.say(out, &found, |found| match found["added"] == 1 {
             true => format!("Recorded as fact {}.", found["numbers"][0]),
             false => format!("Known as fact {}.", found["numbers"][0]),
+        })
+    }
+
+    fn record(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let database = folder::create(globals)?;
+        let into = database.facts(&self.facts)?;
+        let (mut read, mut added, mut ended) = (0, 0, 0);
+        let mut lines = std::io::stdin().lock().lines().zip(1_u64..).peekable();
+        while lines.peek().is_some() {
+            let mut new = Vec::with_capacity(LINES_AT_ONCE);
+            for (line, number) in lines.by_ref().take(LINES_AT_ONCE) {
+                let line = line.map_err(|error| Error::invalid(format!("standard input: {error}")))?;
+                if !line.trim().is_empty() {
+                    new.push(facts::line_to_record(&line).map_err(|error| {
+                        Error::new(error.kind, format!("standard input, line {number}: {}", error.message))
+                    })?);
+                }
+            }
+            read += new.len() as u64;
+            let recorded = into.record(new)?;
+            (added, ended) = (added + recorded.added, ended + recorded.ended);
+        }
+        database.close()?;
+        let found = json!({ "read": read, "added": added, "ended": ended });
+        self.say(out, &found, |_| {
+            format!("Read {}; {} added, {} ended.", count(read, "fact"), thousands(added), thousands(ended))
         })
     }
 

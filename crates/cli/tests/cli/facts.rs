@@ -49,6 +49,23 @@ fn facts_are_recorded_found_and_explained() {
 }
 
 #[test]
+fn facts_are_recorded_from_lines() {
+    let place = place();
+    let lines = (0..2_500).map(|at| format!("{{\"subject\": \"s{at}\", \"predicate\": \"is\", \"value\": {at}}}\n"));
+    let more = "\n{\"subject\": \"Anna\", \"predicate\": \"works_at\", \"object\": \"Initech\", \"sources\": [{\"collection\": \"notes\", \"id\": \"a\"}]}";
+    let input: String = lines.chain([more.to_string()]).collect();
+    let run = |input: &str| place.run_with(&["facts", "record"], input);
+    assert_eq!(run(&input).succeeds().out, "Read 2,501 facts; 2,501 added, 0 ended.\n");
+    assert_eq!(run(&input).succeeds().out, "Read 2,501 facts; 0 added, 0 ended.\n");
+    let found = place.run(&["facts", "find", "Anna"]).succeeds().out;
+    assert_eq!(found, "  2501  Anna  works_at  Initech\n");
+    let wrong =
+        run("{\"subject\": \"a\", \"predicate\": \"is\", \"value\": 1}\n{\"subject\": \"b\", \"predicat\": \"is\"}\n")
+            .ends(2);
+    assert!(wrong.err.contains("line 2") && wrong.err.contains("predicat"), "{}", wrong.err);
+}
+
+#[test]
 fn what_stands_on_records_is_extracted_traced_and_erased() {
     let place = place();
     let run = |arguments: &[&str]| place.run(&[&["facts"][..], arguments].concat()).succeeds().out;

@@ -14,6 +14,8 @@ mod flight;
 mod folders;
 mod graphs;
 mod hostile;
+#[path = "../../../code/tests/support/index.rs"]
+mod index;
 mod interrupted;
 mod key_values;
 mod mcp;

@@ -1,5 +1,6 @@
 //! Running the program in a folder of its own.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -107,6 +108,15 @@ impl Place {
 
     pub fn run(&self, arguments: &[&str]) -> Ran {
         Ran::of(self.command(arguments).output().unwrap())
+    }
+
+    /// With something on standard input.
+    pub fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It may end before it has read everything.
+        child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+        Ran::of(child.wait_with_output().unwrap())
     }
 
     pub fn json(&self, arguments: &[&str]) -> Value {

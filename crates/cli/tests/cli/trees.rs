@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::index::index;
 use crate::support::Place;
 
 /// A folder `notes` in the tree `t` with a snapshot `v1`, changed and stored once more as `v2`.
@@ -206,6 +207,31 @@ fn source_code_is_asked_about_as_of_any_state() {
     assert!(place.run(&["code", "map", "--tree", "t", "--as-of", "v1"]).succeeds().out.starts_with("store.py\n"));
     place.run(&["code", "tests", "helper", "--tree", "t"]).ends(1);
     assert_eq!(place.run(&["tree", "check", "t", "--hash"]).succeeds().out, "0 findings\n");
+}
+
+#[test]
+fn an_index_with_types_is_taken_in() {
+    let place = Place::new();
+    place.write(
+        "src/store.py",
+        "class Store:\n    def get(self):\n        pass\n\nclass Other:\n    def get(self):\n        pass\n",
+    );
+    place.write("src/use.py", "def use(one):\n    one.get()\n");
+    place.run(&["add", "src", "--tree", "t", "--no-passages"]).succeeds();
+    let symbol = "scip-python python p 1 `store`/Store#get().";
+    let other = "scip-python python p 1 `store`/Other#get().";
+    let store = index("store.py", &[(&[1, 8, 11], symbol, 1), (&[5, 8, 11], other, 1)], "", 0);
+    let used = index("use.py", &[(&[1, 8, 11], symbol, 8)], "", 0);
+    let gone = index("gone.py", &[(&[1, 8, 11], symbol, 8)], "", 0);
+    place.write("index.scip", [store, used, gone].concat());
+    let ran = place.run(&["code", "import-scip", "index.scip", "--tree", "t", "--below", "lib"]);
+    assert!(ran.code == 1 && ran.err.contains("lib/use.py: not in the tree"), "{}{}", ran.out, ran.err);
+    let ran = place.run(&["code", "import-scip", "index.scip", "--tree", "t"]).succeeds();
+    assert_eq!(ran.out, "Took in 3 names of 2 files.\n");
+    assert!(ran.err.contains("gone.py: not in the tree"), "{}", ran.err);
+    let found = place.run(&["code", "callers", "Store.get", "--tree", "t"]).succeeds().out;
+    assert!(found.contains("certain") && found.contains("store.py:2"), "{found}");
+    assert!(place.run(&["code", "import-scip", "src/use.py", "--tree", "t"]).ends(2).err.contains("SCIP"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Changes of facts on their way to one batch: reads see what was changed before. Without changes, it reads alone.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::{Bound, ControlFlow};
 
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::facts::fact::{Fact, SourcePassage};
 use crate::facts::key;
 use crate::facts::value::{Rule, State, decode, encode};
-use crate::facts::{Object, normal_form};
+use crate::facts::{NewFact, Object, normal_form};
 use crate::kv::{KeyScan, KvOp, Rows};
 use crate::record::RowParts;
 use crate::{Error, Result};
@@ -29,12 +29,24 @@ pub(crate) struct Draft<'r> {
     changed: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     /// All names of those entities that somebody asked for, until an alias changes.
     names: RefCell<HashMap<String, Vec<String>>>,
+    /// Whether there is any alias; `None`: nobody has looked.
+    has_aliases: Cell<Option<bool>>,
+    /// Rows that were read together before they are needed.
+    expected: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl<'r> Draft<'r> {
     pub fn of(rows: &'r dyn Rows) -> Result<Self> {
         let (state, before) = (State::default(), State::default());
-        let mut draft = Self { rows, state, before, changed: BTreeMap::new(), names: RefCell::default() };
+        let mut draft = Self {
+            rows,
+            state,
+            before,
+            changed: BTreeMap::new(),
+            names: RefCell::default(),
+            has_aliases: Cell::default(),
+            expected: HashMap::new(),
+        };
         draft.before = draft.get(key::STATE)?.unwrap_or_default();
         draft.state = draft.before.clone();
         Ok(draft)
@@ -45,10 +57,29 @@ impl<'r> Draft<'r> {
     }
 
     fn bytes(&self, row: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self.changed.get(row) {
-            Some(changed) => Ok(changed.clone()),
+        match self.changed.get(row).or_else(|| self.expected.get(row)) {
+            Some(known) => Ok(known.clone()),
             None => Ok(self.rows.values(&[row.to_vec()])?.pop().flatten()),
         }
+    }
+
+    /// Reads together what recording these facts will read one by one.
+    pub fn expect(&mut self, facts: &[NewFact]) -> Result<()> {
+        if facts.len() < 2 {
+            return Ok(());
+        }
+        let mut rows: Vec<Vec<u8>> = Vec::with_capacity(facts.len() * 2);
+        for fact in facts {
+            let names = std::iter::once(fact.subject.as_str()).chain(fact.object.entity());
+            rows.extend(names.map(|name| key::entity(&normal_form(name), name)));
+            rows.push(key::rule(&fact.predicate));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        for rows in rows.chunks(PAGE) {
+            self.expected.extend(rows.iter().cloned().zip(self.rows.values(rows)?));
+        }
+        Ok(())
     }
 
     /// A row as it will be.
@@ -65,6 +96,7 @@ impl<'r> Draft<'r> {
     fn change(&mut self, row: Vec<u8>, value: Option<Vec<u8>>) {
         if key::is_of_alias(&row) {
             self.names.get_mut().clear();
+            self.has_aliases.set(None);
         }
         self.changed.insert(row, value);
     }
@@ -126,13 +158,30 @@ impl<'r> Draft<'r> {
         Ok(found)
     }
 
+    fn has_aliases(&self) -> Result<bool> {
+        match self.has_aliases.get() {
+            Some(known) => Ok(known),
+            None => {
+                let found = !self.keys(&key::all_aliases(), None, 1)?.is_empty();
+                self.has_aliases.set(Some(found));
+                Ok(found)
+            }
+        }
+    }
+
     /// The name that stands for an entity: itself, or what it is declared an alias of.
     pub fn canonical(&self, name: &str) -> Result<String> {
+        if !self.has_aliases()? {
+            return Ok(name.to_string());
+        }
         Ok(self.get(&key::alias(name))?.unwrap_or_else(|| name.to_string()))
     }
 
     /// The aliases that are declared of a name.
     pub fn aliases(&self, name: &str) -> Result<Vec<String>> {
+        if !self.has_aliases()? {
+            return Ok(Vec::new());
+        }
         let rows = self.keys(&key::aliases_of(name), None, ALIASES_MAX)?;
         Ok(rows.iter().filter_map(|row| key::alias_of(row)).collect())
     }

@@ -199,7 +199,11 @@ impl Object {
 }
 
 impl NewFact {
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether it could be recorded.
+    ///
+    /// # Errors
+    /// `Invalid` for names that are empty or too long, a confidence out of its range, and an end before the beginning.
+    pub fn check(&self) -> Result<()> {
         check_name("subject", &self.subject)?;
         check_predicate(&self.predicate)?;
         self.object.check()?;

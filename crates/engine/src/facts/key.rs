@@ -151,6 +151,11 @@ pub fn is_of_alias(key: &[u8]) -> bool {
     matches!(key.first(), Some(&(ALIAS | ALIASES)))
 }
 
+/// All declared aliases begin so.
+pub fn all_aliases() -> Vec<u8> {
+    vec![ALIASES]
+}
+
 /// All aliases of a name begin so.
 pub fn aliases_of(name: &str) -> Vec<u8> {
     joined(ALIASES, &[&hash(&[name.as_bytes()])])

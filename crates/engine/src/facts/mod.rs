@@ -10,6 +10,7 @@
 //! that; never because another fact resembles it. Nothing of a passage that is erased stays in a fact, nor in what extractors found.
 
 mod ask;
+mod changes;
 mod draft;
 pub(crate) mod extract;
 mod fact;
@@ -17,6 +18,7 @@ mod key;
 mod mend;
 mod network;
 mod normal;
+mod parts;
 mod read;
 mod upkeep;
 mod value;
@@ -26,6 +28,8 @@ pub use ask::{
     AskFacts, Entity, EntityPage, FactPage, FactShown, FactWhy, FactsErased, FactsReport, FactsStats, ListEntities,
     Predicate, Recorded, SourceShown, Traced, TracedPassage,
 };
+pub(crate) use changes::FactChanges;
+pub use changes::FactWrites;
 pub use extract::{
     BUILT_IN, ExtractBuiltIn, ExtractFailure, ExtractReport, Extracted, ExtractedObject, Extractor, Learn, Learned,
     PassageText, Work, WorkPage, WorkPassage, document_of,
@@ -35,6 +39,8 @@ pub use fact::{EndReason, Fact, FactSource, Invalidated, NewFact, Object, Passag
 pub(crate) use mend::{looks_like_facts, mend_facts};
 pub(crate) use network::FactNetwork;
 pub(crate) use normal::normal_form;
+pub use parts::{FactsPart, PassageRead, TextRead};
+pub(crate) use parts::{GONE, each_part};
 pub(crate) use read::{entities, facts, predicates, stats, trace, why};
 
 use crate::kv::Keyspace;

@@ -18,12 +18,12 @@ use crate::record::RowParts;
 use crate::subject::What;
 use crate::{Error, ErrorKind, Result};
 
-/// Facts of one call.
+/// Facts of one write.
 pub(crate) const RECORDED_AT_ONCE: usize = 10_000;
 /// Of a subject's names and an object's names, the pairs that are looked up one by one.
 const TRIPLES_MAX: usize = 64;
 /// Times that a fact's bytes are in memory while it is written.
-const COPIES: u64 = 4;
+pub(crate) const COPIES: u64 = 4;
 
 impl Facts {
     /// Reads and writes as one batch, with no other writer between.
@@ -59,37 +59,12 @@ impl Facts {
     /// # Errors
     /// `Invalid` for a fact that cannot be kept, `NotFound` for a source that is not there.
     pub fn record(&self, facts: Vec<NewFact>) -> Result<Recorded> {
-        if facts.len() > RECORDED_AT_ONCE {
-            let given = facts.len();
-            return Err(Error::invalid(format!("{given} facts in one call; give at most {RECORDED_AT_ONCE}")));
-        }
-        for (at, fact) in facts.iter().enumerate() {
-            fact.check().map_err(|error| Error::new(error.kind, format!("facts[{at}]: {}", error.message)))?;
-        }
+        check_new(0, &facts)?;
         let _room =
             self.keyspace.space.shared.reserve_to_write(facts.iter().map(NewFact::bytes).sum::<u64>() * COPIES)?;
-        let tenant = self.keyspace.space.shard.tenant;
-        self.change(|draft, reader| {
+        self.change(|draft, _| {
             let mut recorded = Recorded::default();
-            let mut collections: HashMap<String, u32> = HashMap::new();
-            for fact in facts {
-                let mut sources = Vec::with_capacity(fact.sources.len().max(1));
-                for of in &fact.sources {
-                    let collection = match collections.get(&of.collection) {
-                        Some(known) => *known,
-                        None => {
-                            let found = collection_of(reader, tenant, &of.collection)?;
-                            collections.insert(of.collection.clone(), found);
-                            found
-                        }
-                    };
-                    sources.push(source_of(draft, &fact, Some(passage(draft, collection, of)?)));
-                }
-                if sources.is_empty() {
-                    sources.push(source_of(draft, &fact, None));
-                }
-                assert(draft, &fact, sources, &mut recorded)?;
-            }
+            record(draft, facts, &mut recorded)?;
             let outcome = Outcome { inserted: recorded.added, deleted: recorded.ended, ..Outcome::default() };
             Ok((recorded, outcome))
         })
@@ -98,12 +73,7 @@ impl Facts {
     /// Takes facts back: nobody believes them from now on. Says how many of them were believed.
     pub fn retract(&self, numbers: &[u64]) -> Result<u64> {
         self.change(|draft, _| {
-            let mut ended = 0;
-            for number in numbers {
-                let Some(fact) = draft.fact(*number)?.filter(|fact| fact.invalidated.is_none()) else { continue };
-                end(draft, fact, EndReason::Retracted, None)?;
-                ended += 1;
-            }
+            let ended = retract(draft, numbers)?;
             Ok((ended, Outcome { deleted: ended, ..Outcome::default() }))
         })
     }
@@ -189,6 +159,55 @@ impl Facts {
             Ok((true, Outcome { value: 1, ..Outcome::default() }))
         })
     }
+}
+
+/// Refuses facts that cannot be kept, and more than one write takes; `before`: those that it has already.
+pub(crate) fn check_new(before: usize, facts: &[NewFact]) -> Result<()> {
+    let given = before + facts.len();
+    if given > RECORDED_AT_ONCE {
+        return Err(Error::invalid(format!("{given} facts in one write; give at most {RECORDED_AT_ONCE}")));
+    }
+    for (at, fact) in facts.iter().enumerate() {
+        fact.check().map_err(|error| Error::new(error.kind, format!("facts[{at}]: {}", error.message)))?;
+    }
+    Ok(())
+}
+
+/// Records checked facts, one after the other.
+pub(crate) fn record(draft: &mut Draft<'_>, facts: Vec<NewFact>, recorded: &mut Recorded) -> Result<()> {
+    draft.expect(&facts)?;
+    let mut collections: HashMap<String, u32> = HashMap::new();
+    for fact in facts {
+        let mut sources = Vec::with_capacity(fact.sources.len().max(1));
+        for of in &fact.sources {
+            let collection = match collections.get(&of.collection) {
+                Some(known) => *known,
+                None => {
+                    let found = draft.rows.collection_number(&of.collection)?;
+                    let found = found.ok_or_else(|| no_collection(&of.collection))?;
+                    collections.insert(of.collection.clone(), found);
+                    found
+                }
+            };
+            sources.push(source_of(draft, &fact, Some(passage(draft, collection, of)?)));
+        }
+        if sources.is_empty() {
+            sources.push(source_of(draft, &fact, None));
+        }
+        assert(draft, &fact, sources, recorded)?;
+    }
+    Ok(())
+}
+
+/// Takes facts back. Says how many of them were believed.
+pub(crate) fn retract(draft: &mut Draft<'_>, numbers: &[u64]) -> Result<u64> {
+    let mut ended = 0;
+    for number in numbers {
+        let Some(fact) = draft.fact(*number)?.filter(|fact| fact.invalidated.is_none()) else { continue };
+        end(draft, fact, EndReason::Retracted, None)?;
+        ended += 1;
+    }
+    Ok(ended)
 }
 
 fn alias_row(name: &str, alias: &str) -> Vec<u8> {
@@ -408,6 +427,9 @@ fn passage(draft: &Draft<'_>, collection: u32, of: &PassageRef) -> Result<Source
 /// The number of a collection.
 pub(crate) fn collection_of(reader: &dyn Reader, tenant: u32, name: &str) -> Result<u32> {
     let found: Option<Meta> = meta::read(reader, &meta_key(tenant, name))?;
-    let missing = || Error::not_found(format!("collection {name:?} does not exist")).about(What::Collection, name);
-    found.map(|meta| meta.id).ok_or_else(missing)
+    found.map(|meta| meta.id).ok_or_else(|| no_collection(name))
+}
+
+fn no_collection(name: &str) -> Error {
+    Error::not_found(format!("collection {name:?} does not exist")).about(What::Collection, name)
 }

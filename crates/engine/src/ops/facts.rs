@@ -7,8 +7,8 @@ use crate::call::Outcome;
 use crate::database::Database;
 use crate::facts::{
     self, AskFacts, EntityPage, ExtractBuiltIn, ExtractFailure, ExtractReport, FactNetwork, FactPage, FactWhy, Facts,
-    FactsErased, FactsReport, FactsStats, Learn, ListEntities, NewFact, Predicate, Recorded, Traced, TracedPassage,
-    Work, WorkPage,
+    FactsErased, FactsPart, FactsReport, FactsStats, Learn, ListEntities, NewFact, Predicate, Recorded, Traced,
+    TracedPassage, Work, WorkPage,
 };
 use crate::graph::EdgeDirection;
 use crate::network::{self, FindPaths, GroupNodes, NodeGroups, PathsFound, RankNodes, RankedNodes};
@@ -190,6 +190,21 @@ impl Op for Record {
 
     fn run(self, view: &View<'_>) -> Result<Recorded> {
         live(view)?.record(self.0)
+    }
+}
+
+/// Takes in what an export has. Asked again, it finds everything and changes nothing.
+#[derive(Serialize, Deserialize)]
+pub struct Import(pub Vec<FactsPart>);
+
+impl Op for Import {
+    type On = on::Stated;
+    type Answer = ();
+    const NAME: &'static str = "facts.import";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        live(view)?.import(self.0)
     }
 }
 

@@ -10,9 +10,9 @@ use crate::database::Database;
 use crate::ops::{Keys, Op, Repeat, Scope, View, on};
 use crate::tree::{
     self, AskCode, BeginImport, CodeAnswer, CodeFiles, CountTree, DiffTrees, EndImport, FilePart, GrepPage, GrepTree,
-    ImportVersions, ListFiles, Loose, MakePassages, PassagesMade, PutFiles, PutReport, Retention, SearchTree, Step,
-    TreeAnswer, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex, TreeInfo, TreePage, TreeRoot,
-    TreeSnapshot, Trees, UpdateTree, VerifyPage, VerifyTree,
+    ImportSymbols, ImportVersions, ListFiles, Loose, MakePassages, PassagesMade, PutFiles, PutReport, Retention,
+    SearchTree, Step, SymbolsImported, TreeAnswer, TreeAt, TreeChange, TreeCheck, TreeEntry, TreeErased, TreeIndex,
+    TreeInfo, TreePage, TreeRoot, TreeSnapshot, Trees, UpdateTree, VerifyPage, VerifyTree,
 };
 
 /// The names of all trees.
@@ -175,6 +175,18 @@ impl Op for AskCode {
             }
             view.at_once(|rows| tree::find_loose(rows, sources, &mut loose))?;
         }
+    }
+}
+
+/// What an index says of files; asked again, it says the same.
+impl Op for ImportSymbols {
+    type On = on::Trees;
+    type Answer = SymbolsImported;
+    const NAME: &'static str = "trees.import_symbols";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        Trees::of(view.keyspace()?)?.import_symbols(self)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::call::{Call, Outcome};
 use crate::collection::{Core, WriteSet, reserve_for_batch};
 use crate::database::Database;
 use crate::durability::Durability;
+use crate::facts::{FactChanges, FactWrites};
 use crate::files::{AddOptions, AddReport, FileEntry, Shelved, staged};
 use crate::graph::{GraphChanges, GraphWrites, Resolved};
 use crate::kv::{Counted, Kind, KvOp, Live, Space, batch_bytes};
@@ -29,6 +30,7 @@ pub struct WriteBatch {
     pub(crate) keys: BTreeMap<String, BTreeMap<Vec<u8>, KvOp>>,
     pub(crate) graphs: BTreeMap<String, GraphChanges>,
     pub(crate) records: BTreeMap<String, RecordChanges>,
+    pub(crate) facts: BTreeMap<String, FactChanges>,
     durability: Durability,
 }
 
@@ -86,6 +88,12 @@ impl WriteBatch {
     /// Changes nodes and edges of a graph, which is made when there is none.
     pub fn graph(&mut self, graph: &str) -> GraphWrites<'_> {
         GraphWrites { changes: self.graphs.entry(graph.into()).or_default() }
+    }
+
+    /// Records facts and takes facts back, of a name that is made when there is none. They come after all other writes of the
+    /// batch, so a source may be a record that the batch itself writes.
+    pub fn facts(&mut self, facts: &str) -> FactWrites<'_> {
+        FactWrites { changes: self.facts.entry(facts.into()).or_default() }
     }
 
     /// Changes rows of a keyspace of that kind.
@@ -195,6 +203,7 @@ impl WriteBatch {
         self.keys.values().all(BTreeMap::is_empty)
             && self.graphs.values().all(GraphChanges::is_empty)
             && self.records.values().all(RecordChanges::is_empty)
+            && self.facts.values().all(FactChanges::is_empty)
     }
 }
 
@@ -277,6 +286,7 @@ struct Prepared {
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
     graphs: Vec<(Arc<Space>, Resolved)>,
     records: Vec<(Arc<Core>, WriteSet)>,
+    facts: Vec<(Arc<Space>, FactChanges)>,
 }
 
 impl Prepared {
@@ -301,7 +311,12 @@ impl Prepared {
             let changes = Resolved::new(changes)?;
             graphs.push((lookup.keyspace(tenant, &name, Kind::Graph, true)?, changes));
         }
-        Ok(Self { tenant: tenant.clone(), call: call.clone(), keys, graphs, records })
+        let mut facts = Vec::with_capacity(batch.facts.len());
+        for (name, changes) in batch.facts {
+            changes.check()?;
+            facts.push((lookup.keyspace(tenant, &name, Kind::Facts, true)?, changes));
+        }
+        Ok(Self { tenant: tenant.clone(), call: call.clone(), keys, graphs, records, facts })
     }
 
     /// Writes everything as one batch if `check` allows it once no one else can write.
@@ -312,12 +327,13 @@ impl Prepared {
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let (cores, sets): (Vec<Arc<Core>>, Vec<WriteSet>) = self.records.into_iter().unzip();
-        let mut keys = self.keys;
+        let (mut keys, mut facts) = (self.keys, self.facts);
         let of_records: u64 = sets.iter().map(WriteSet::bytes).sum();
         let of_keys: u64 = keys.iter().map(|(_, ops)| batch_bytes(ops.iter())).sum();
         let of_graphs: u64 = self.graphs.iter().map(|(_, changes)| changes.bytes()).sum();
+        let of_facts: u64 = facts.iter().map(|(_, changes)| changes.bytes()).sum();
         let writing: Vec<&Core> = cores.iter().map(|core| &**core).collect();
-        let reservation = reserve_for_batch(shared, &writing, of_records + of_keys + of_graphs)?;
+        let reservation = reserve_for_batch(shared, &writing, of_records + of_keys + of_graphs + of_facts)?;
         let position = {
             let _commit = shared.store.commit.write();
             check()?;
@@ -344,6 +360,16 @@ impl Prepared {
                 let plan = core.plan(writer, set, &mut batch, &self.call)?;
                 delta = delta.and(plan.delta(writer));
                 plans.push(plan);
+            }
+            // Last, because their sources may be among the records.
+            for (space, changes) in &mut facts {
+                space.check_open()?;
+                let ops = std::mem::take(changes).into_ops(space, &*shared.store()?, &batch)?;
+                let staged = space.stage(&mut batch, ops)?;
+                if !self.tenant.is_default() && !batch.is_empty() {
+                    delta = delta.and(staged.delta());
+                    counted.push(space.count(&mut batch, &staged));
+                }
             }
             if batch.is_empty() {
                 return Ok(());

@@ -17,6 +17,7 @@ use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::files::FileEntry;
 use crate::kv::{Kind, Listed};
 use crate::record::Row;
+use crate::transfer::facts::export_facts;
 use crate::transfer::graph::export_graph;
 use crate::transfer::key::{FileLine, KeyLine};
 use crate::transfer::manifest::{CollectionEntry, FieldEntry, KeyspaceEntry, Manifest};
@@ -62,6 +63,10 @@ pub struct ExportReport {
     pub nodes: u64,
     /// Edges of all graphs.
     pub edges: u64,
+    /// Facts of how many names were written.
+    pub fact_sets: u64,
+    /// Facts of all names, believed or not.
+    pub facts: u64,
     /// Trees that were written.
     pub trees: u64,
     /// Versions of all trees.
@@ -108,7 +113,7 @@ impl Database {
         let now_ms = shared.options.clock.now_ms();
         let mut report = ExportReport::default();
         let (mut collections, mut keyspaces, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut trees, mut contents) = (Vec::new(), None);
+        let (mut facts, mut trees, mut contents) = (Vec::new(), Vec::new(), None);
         for core in &cores {
             let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(tenant.number, &core.name))? else { continue }; // dropped before the moment
             let exporting = Exporting { core, reader: &*snapshot, outlet: &mut *outlet, report: &mut report };
@@ -116,8 +121,13 @@ impl Database {
         }
         for Listed { name, shard, kind } in spaces {
             let space = registry.space(tenant, &name, kind, false)?;
-            if matches!(kind, Kind::Cache | Kind::Facts) {
+            if kind == Kind::Cache {
                 continue; // answers can be made again
+            }
+            if kind == Kind::Facts {
+                let named = cores.iter().map(|core| (core.shard.collection, core.name.clone())).collect();
+                facts.push(export_facts(&space, &*snapshot, &named, outlet, &mut report)?);
+                continue;
             }
             if kind == Kind::Trees {
                 let (exported, of, bytes) = export_trees(&space, &*snapshot, outlet)?;
@@ -150,7 +160,7 @@ impl Database {
             keyspaces.push(KeyspaceEntry { name, file, keys });
         }
         (report.collections, report.keyspaces) = (collections.len() as u64, keyspaces.len() as u64);
-        Ok((report, Manifest::new(collections, keyspaces, graphs, (trees, contents))))
+        Ok((report, Manifest::new(collections, keyspaces, graphs, facts, (trees, contents))))
     }
 }
 

@@ -99,11 +99,11 @@ impl FileLine {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex<const N: usize>(digits: &str) -> Option<[u8; N]> {
+pub(super) fn unhex<const N: usize>(digits: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if digits.len() != 2 * N || !digits.is_ascii() {
         return None;

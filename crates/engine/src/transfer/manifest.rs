@@ -11,8 +11,8 @@ use crate::descriptor::field::{Field, FieldKind};
 use crate::descriptor::meta::Counters;
 use crate::embedder::EmbedderMeta;
 use crate::transfer::{
-    EXPORT_FORMAT_OF_FIELD_KINDS, EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OF_TREES,
-    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION,
+    EXPORT_FORMAT_OF_FACTS, EXPORT_FORMAT_OF_FIELD_KINDS, EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS,
+    EXPORT_FORMAT_OF_TREES, EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION,
 };
 use crate::tree::{ContentId, Retention};
 use crate::{Error, Result};
@@ -42,6 +42,9 @@ pub struct Manifest {
     /// Its trees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<ExportedTree>,
+    /// Its facts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactsEntry>,
     /// What the files of all trees hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<ContentsEntry>,
@@ -142,6 +145,20 @@ pub struct GraphEntry {
     pub edges: u64,
 }
 
+/// Facts of one name, and where they are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FactsEntry {
+    /// The name of the facts.
+    pub name: String,
+    /// Relative.
+    pub file: String,
+    /// Facts in the file, believed or not.
+    pub facts: u64,
+    /// The hash of the file; what people write may lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentId>,
+}
+
 /// A tree, and where its versions and snapshots are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExportedTree {
@@ -184,12 +201,14 @@ impl Manifest {
         collections: Vec<CollectionEntry>,
         keyspaces: Vec<KeyspaceEntry>,
         graphs: Vec<GraphEntry>,
+        facts: Vec<FactsEntry>,
         (trees, contents): (Vec<ExportedTree>, Option<ContentsEntry>),
     ) -> Self {
         let fields = || collections.iter().flat_map(|entry| &entry.vector_fields);
         // An earlier program would pass them over.
         let formats = [
             (!trees.is_empty(), EXPORT_FORMAT_OF_TREES),
+            (!facts.is_empty(), EXPORT_FORMAT_OF_FACTS),
             (fields().any(|field| field.kind.is_some()), EXPORT_FORMAT_OF_FIELD_KINDS),
             (!graphs.is_empty(), EXPORT_FORMAT_OF_GRAPHS),
             (fields().next().is_some(), EXPORT_FORMAT_OF_FIELDS),
@@ -203,6 +222,7 @@ impl Manifest {
             collections,
             keyspaces,
             graphs,
+            facts,
             trees,
             contents,
         }

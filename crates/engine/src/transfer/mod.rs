@@ -4,10 +4,11 @@
 //! Parquet of the same files, and takes it back.
 //! **Not for** backups (`backup` is faster, incremental, and keeps the indexes).
 //!
-//! **Invariant:** importing an export gives equal records, files, keys, nodes, edges and options; row ids and change sequences are new. An export
+//! **Invariant:** importing an export gives equal records, files, keys, nodes, edges, facts and options; row ids and change sequences are new. An export
 //! is one moment. A folder without its manifest is no export.
 
 mod export;
+pub mod facts;
 mod folder;
 pub(crate) mod graph;
 pub mod key;
@@ -30,12 +31,13 @@ use crate::backup::is_cancelled;
 use crate::{Error, ErrorKind, Result};
 
 /// Newest version of the layout of exports: from 2 on records may have named vectors, from 3 on there may be graphs, from 4 on
-/// sparse and token vectors, from 5 on trees. Each is written only where there are any.
+/// sparse and token vectors, from 5 on trees and facts. Each is written only where there are any.
 pub const EXPORT_FORMAT_VERSION: u32 = 5;
 const EXPORT_FORMAT_OF_FIELDS: u32 = 2;
 const EXPORT_FORMAT_OF_GRAPHS: u32 = 3;
 const EXPORT_FORMAT_OF_FIELD_KINDS: u32 = 4;
 const EXPORT_FORMAT_OF_TREES: u32 = 5;
+const EXPORT_FORMAT_OF_FACTS: u32 = 5;
 /// Oldest version that is read.
 pub const EXPORT_FORMAT_OLDEST_READABLE: u32 = 1;
 

@@ -15,6 +15,7 @@
 //! | 0x0a tree | that the tree is being imported: it has versions, and is not there yet |
 //! | 0x09 (255)×8 1 BLAKE3 language | which names a content has, as source code |
 //! | 0x09 (255)×8 2 BLAKE3 language part | what is known of it |
+//! | 0x09 (255)×8 3 BLAKE3 part | what an indexer says of its names, at a path of a tree |
 //!
 //! | 0x09 (255)×7 254 0 | how far the index of grams is |
 //! | 0x09 (255)×7 254 1 BLAKE3 | the number of a content in it |
@@ -23,9 +24,9 @@
 //! | 0x09 (255)×7 254 4 block | which contents a block of the index has |
 //! | 0x09 (255)×7 254 5 part block piece | of a block, a part: which of its contents have which grams |
 //!
-//! Those under 0x09 (255)×7 are derived, and spelt as uploads without chunks under numbers that no upload reaches: an earlier
-//! program takes them for what uploads have left, and removes them before it does anything else with trees. So they never
-//! outlive their content there.
+//! Those under 0x09 (255)×7 are derived, or what an indexer says. They are spelt as uploads without chunks under numbers that
+//! no upload reaches: an earlier program takes them for what uploads have left, and removes them before it does anything else
+//! with trees. So they never outlive their content there.
 //!
 //! Numbers are big endian, 8 bytes. Names and paths have no byte 0. The bytes of chunks lie in the table `blobs`.
 
@@ -43,6 +44,7 @@ const UPLOAD: u8 = 9;
 const IMPORT: u8 = 10;
 const NAMES: u8 = 1;
 const FACTS: u8 = 2;
+const SYMBOLS: u8 = 3;
 const GRAM_STATE: u8 = 0;
 const GRAM_NUMBER: u8 = 1;
 const GRAM_PATH: u8 = 2;
@@ -344,9 +346,14 @@ pub fn code_facts(id: &ContentId, language: u8, part: u32) -> Vec<u8> {
     [&code_of(FACTS, id)[..], &[language], &part.to_be_bytes()].concat()
 }
 
-/// What the keys of the names and of the facts of a content begin with.
-pub fn code_below(id: &ContentId) -> [Vec<u8>; 2] {
-    [code_of(NAMES, id), code_of(FACTS, id)]
+/// The key of a part of what an indexer says of the names of a content.
+pub fn code_symbols(id: &ContentId, part: u32) -> Vec<u8> {
+    [&code_of(SYMBOLS, id)[..], &part.to_be_bytes()].concat()
+}
+
+/// What the keys of all that is known of a content as source code begin with.
+pub fn code_below(id: &ContentId) -> [Vec<u8>; 3] {
+    [code_of(NAMES, id), code_of(FACTS, id), code_of(SYMBOLS, id)]
 }
 
 /// The content of a key below [`code`].

@@ -38,7 +38,7 @@ use std::sync::Arc;
 pub use change::TreeErased;
 pub use code::{
     AskCode, CODE_DEPTH_MAX, CODE_LIMIT_MAX, CodeAnswer, CodeCounts, CodeDefinition, CodeFiles, CodeImport,
-    CodeQuestion, CodeReached, CodeSite, CodeTarget,
+    CodeQuestion, CodeReached, CodeSite, CodeTarget, ImportSymbols, SymbolsImported,
 };
 pub(crate) use code::{Loose, Step, find_loose, step};
 pub(crate) use diff::diff;
@@ -51,7 +51,10 @@ pub(crate) use grams::{Pace, indexed, work as index_grams};
 pub(crate) use grep::grep;
 pub use grep::{GREP_BYTES_MAX, GrepCursor, GrepCut, GrepIndex, GrepPage, GrepRead, GrepTree};
 pub use import::{BeginImport, EndImport, ImportVersions};
-pub use nuthatch_code::{Class as CodeClass, Kind as CodeKind, Language as CodeLanguage, Use as CodeUse};
+pub use nuthatch_code::{
+    Class as CodeClass, Document as ScipDocument, Documents as ScipDocuments, Kind as CodeKind,
+    Language as CodeLanguage, Use as CodeUse,
+};
 pub use nuthatch_grep::{Output as GrepOutput, Request as GrepRequest};
 pub(crate) use passages::TreePassages;
 pub use passages::{MakePassages, PassagesMade, SearchTree, TreeAnswer, Unread};

@@ -368,6 +368,7 @@ impl<'d, 's> Writing<'d, 's> {
     pub fn remove_version(&mut self, path: &str, sequence: u64, version: &Version) -> Result<()> {
         if let Some(content) = version.what.content() {
             self.draft.forget_path(self.name, path, sequence, content)?;
+            self.draft.forget_symbols((self.name, path, sequence), content)?;
             self.draft.release(content)?;
         }
         self.draft.delete(key::version(self.name, path, sequence));

@@ -12,10 +12,12 @@
 //! were flushed.
 
 mod collection;
+mod facts;
 mod graph;
 mod keyspace;
 
 pub use collection::TransactionCollection;
+pub use facts::TransactionFacts;
 pub use graph::TransactionGraph;
 pub use keyspace::TransactionKeyspace;
 
@@ -63,6 +65,11 @@ impl Transaction {
     /// commit.
     pub fn graph(&self, name: &str) -> Result<TransactionGraph<'_>> {
         Ok(TransactionGraph::of(self.rows(name, Kind::Graph)?))
+    }
+
+    /// Facts of that name, to write; created by the commit when there are none.
+    pub fn facts(&self, name: &str) -> TransactionFacts<'_> {
+        TransactionFacts::of(&self.work, name)
     }
 
     fn rows(&self, name: &str, kind: Kind) -> Result<Within<'_>> {

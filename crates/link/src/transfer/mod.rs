@@ -1,5 +1,6 @@
 //! Reading an export.
 
+mod facts;
 mod trees;
 
 use std::collections::HashSet;
@@ -28,10 +29,11 @@ const BATCH_BYTES: usize = 8 << 20;
 /// What is imported.
 #[derive(Default)]
 pub struct ImportOptions<'a> {
-    /// Only this collection, and no keyspace or graph.
+    /// Only this collection, and no keyspace, graph, tree or fact.
     pub collection: Option<String>,
     /// Import into existing collections, keyspaces and graphs: an equal id or key is replaced. Without it they are
-    /// refused. A tree that exists is refused, unless it is what the export has.
+    /// refused. A tree that exists is refused, unless it is what the export has, and so are facts, unless all of them that have
+    /// the same numbers are those of the export.
     pub merge: bool,
     /// Gets the progress.
     pub on_progress: OnProgress<'a>,
@@ -48,6 +50,8 @@ pub struct ImportReport {
     pub keyspaces: Vec<String>,
     /// Names of the graphs.
     pub graphs: Vec<String>,
+    /// Names of the facts.
+    pub fact_sets: Vec<String>,
     /// Names of the trees.
     pub trees: Vec<String>,
     /// Records of all collections.
@@ -60,6 +64,8 @@ pub struct ImportReport {
     pub nodes: u64,
     /// Edges of all graphs.
     pub edges: u64,
+    /// Facts of all names, believed or not.
+    pub facts: u64,
     /// From the call to its end.
     pub elapsed: Duration,
 }
@@ -81,13 +87,15 @@ impl Database {
 /// is one call.
 fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Result<ImportReport> {
     let started = Instant::now();
-    let (known, spaces) = (db.collection_names()?, [db.keyspace_names()?, db.graph_names()?].concat());
+    let known = db.collection_names()?;
+    let spaces = [db.keyspace_names()?, db.graph_names()?, db.facts_names()?].concat();
     let mut manifest = Manifest::read(folder)?;
     if let Some(only) = &options.collection {
         let names: Vec<String> = manifest.collections.iter().map(|entry| entry.name.clone()).collect();
         manifest.collections.retain(|entry| entry.name == *only);
         manifest.keyspaces.clear();
         manifest.graphs.clear();
+        manifest.facts.clear();
         manifest.trees.clear();
         manifest.contents = None;
         if manifest.collections.is_empty() {
@@ -96,8 +104,9 @@ fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Resul
         }
     }
     let there = manifest.collections.iter().map(|entry| &entry.name).filter(|name| known.contains(name));
-    let named =
-        manifest.keyspaces.iter().map(|entry| &entry.name).chain(manifest.graphs.iter().map(|entry| &entry.name));
+    let named = manifest.keyspaces.iter().map(|entry| &entry.name);
+    let named = named.chain(manifest.graphs.iter().map(|entry| &entry.name));
+    let named = named.chain(manifest.facts.iter().map(|entry| &entry.name));
     let mut there = there.chain(named.filter(|name| spaces.contains(name)));
     if let (Some(name), false) = (there.next(), options.merge) {
         return Err(Error::invalid(format!(
@@ -108,6 +117,9 @@ fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Resul
     let mut report = ImportReport::default();
     // First, because they come as a whole or not at all.
     let found = trees::look(db, folder, &manifest, &mut options)?;
+    for entry in &manifest.facts {
+        facts::look(&inside(folder, &entry.file)?, entry)?;
+    }
     report.trees = found.import(db, &mut options)?;
     for entry in &manifest.collections {
         let collection = collection_for(db, entry)?;
@@ -123,6 +135,11 @@ fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Resul
     for entry in &manifest.graphs {
         import_graph(db, &inside(folder, &entry.file)?, entry, &mut options, &mut report)?;
         report.graphs.push(entry.name.clone());
+    }
+    // After the records that they stand on.
+    for entry in &manifest.facts {
+        report.facts += facts::import(db, &inside(folder, &entry.file)?, entry, &mut options)?;
+        report.fact_sets.push(entry.name.clone());
     }
     db.sync()?;
     report.elapsed = started.elapsed();

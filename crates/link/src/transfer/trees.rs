@@ -397,7 +397,7 @@ fn each_tree_line(path: &Path, visit: &mut dyn FnMut(u64, TreeLine) -> Result<()
     Ok(hasher)
 }
 
-fn check_hash(path: &Path, expected: Option<ContentId>, hasher: &blake3::Hasher) -> Result<()> {
+pub(super) fn check_hash(path: &Path, expected: Option<ContentId>, hasher: &blake3::Hasher) -> Result<()> {
     let found = ContentId(*hasher.finalize().as_bytes());
     match expected.is_none_or(|expected| expected == found) {
         true => Ok(()),
@@ -408,7 +408,7 @@ fn check_hash(path: &Path, expected: Option<ContentId>, hasher: &blake3::Hasher)
     }
 }
 
-fn each_line(path: &Path, file: File, visit: &mut dyn FnMut(u64, &str) -> Result<()>) -> Result<()> {
+pub(super) fn each_line(path: &Path, file: File, visit: &mut dyn FnMut(u64, &str) -> Result<()>) -> Result<()> {
     let mut source = BufReader::with_capacity(1 << 18, file);
     let mut text = String::new();
     for number in 1.. {

@@ -1,4 +1,4 @@
-//! Batches: writes to several keyspaces, graphs and collections that stand or fall together.
+//! Batches: writes to several keyspaces, graphs, collections and facts that stand or fall together.
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use crate::extract::{Json, Parameters};
 use crate::problem::Problem;
 use crate::shared::Shared;
 use nuthatch_dialect::Record;
+use nuthatch_dialect::facts::{FactToRecord, to_record};
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(write))
@@ -33,7 +34,7 @@ struct Batch {
     writes: Vec<Write>,
 }
 
-/// Writes to one keyspace, one graph, or one collection.
+/// Writes to one keyspace, one graph, one collection, or facts of one name.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = BatchWrite)]
@@ -46,6 +47,8 @@ enum Write {
     Records(Records),
     /// As of records.
     Files(Files),
+    /// The name; they are created if there are none.
+    Facts(Facts),
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -86,6 +89,20 @@ pub struct Records {
     /// Ids of records to delete, before the inserts.
     #[serde(default)]
     pub delete: Vec<String>,
+}
+
+/// Facts to take back and to record, after all other writes of the batch: a source may be a record that the batch writes.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchFacts)]
+pub struct Facts {
+    pub facts: String,
+    /// Numbers of facts to take back, before others are recorded.
+    #[serde(default)]
+    pub retract: Vec<u64>,
+    /// 10,000 at most.
+    #[serde(default)]
+    pub record: Vec<FactToRecord>,
 }
 
 /// Files of a collection, removed and added in the order of these lists as part of the batch. A batch names each file
@@ -129,7 +146,7 @@ struct RemovedFile {
     revision: Option<String>,
 }
 
-/// Writes to several keyspaces, graphs and collections in one atomic batch.
+/// Writes to several keyspaces, graphs, collections and facts in one atomic batch.
 #[utoipa::path(post, path = "/v1/batches", tag = "batches", security(("key" = ["write"])), params(Durably),
     request_body = Batch, responses((status = 204, description = "Written")))]
 async fn write(
@@ -157,6 +174,9 @@ async fn write(
                     batch.upsert(&collection, into_engine(upsert)?);
                 }
                 Write::Files(files) => files.join(database, &mut batch)?,
+                Write::Facts(Facts { facts, retract, record }) => {
+                    batch.facts(&facts).retract(&retract).record(to_record(record)?)?;
+                }
             }
         }
         let written = database.write(batch);

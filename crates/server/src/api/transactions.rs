@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use nuthatch_dialect::facts::to_record;
 use nuthatch_link::{KeyScan, KvOp, Result as EngineResult, Transaction};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::batches::{Graph, Keys, Records};
+use crate::api::batches::{Facts, Graph, Keys, Records};
 use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::graphs::{Around, Listing};
@@ -36,7 +37,7 @@ struct Commit {
     writes: Vec<Write>,
 }
 
-/// Writes to one keyspace, one graph or one collection.
+/// Writes to one keyspace, one graph, one collection, or facts of one name.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = TransactionWrite)]
@@ -47,6 +48,8 @@ enum Write {
     Graph(Graph),
     /// The name; it must exist.
     Records(Records),
+    /// The name; they are created if there are none. They do not count as read.
+    Facts(Facts),
 }
 
 /// The reads that the writes depend on, in one keyspace, one graph or one collection.
@@ -162,6 +165,11 @@ fn write(transaction: &Transaction, write: Write) -> EngineResult<()> {
             let collection = transaction.collection(&collection)?;
             collection.delete(&delete)?;
             collection.upsert(into_engine(upsert)?)
+        }
+        Write::Facts(Facts { facts, retract, record }) => {
+            let facts = transaction.facts(&facts);
+            facts.retract(&retract)?;
+            facts.record(to_record(record)?)
         }
     }
 }

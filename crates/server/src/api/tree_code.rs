@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_link::{AskCode, CodeQuestion, TreeAt};
+use nuthatch_link::{AskCode, CodeQuestion, SymbolsImported, TreeAt};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -11,12 +11,13 @@ use utoipa_axum::routes;
 
 use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
-use crate::extract::{Parameters, Segments};
+use crate::caller::Writing;
+use crate::extract::{Parameters, Raw, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
-    OpenApiRouter::new().routes(routes!(code))
+    OpenApiRouter::new().routes(routes!(code)).routes(routes!(import))
 }
 
 /// What is asked.
@@ -310,6 +311,50 @@ async fn code(
     let ask = AskCode { at, below: asked.below, question, limit: asked.limit };
     let answer = caller.run(move |database| read_point.tree(database, &tree)?.code(&ask, |_| ())).await?;
     Ok(reply::json(&answer))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Importing {
+    /// Where in the tree the folder is that was indexed; left out, the whole tree.
+    #[serde(default)]
+    below: String,
+}
+
+/// What was taken in.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SymbolsImported)]
+struct Imported {
+    /// Files whose names have a meaning now.
+    files: u64,
+    /// Names of these.
+    names: u64,
+    /// Paths of the index at which the tree has no source file in a language that is known.
+    missing: Vec<String>,
+    /// Paths at which the tree has another text than the index.
+    changed: Vec<String>,
+}
+
+/// Takes in an index of the tree's source code in SCIP's form, as `scip-python`, `scip-typescript` or `rust-analyzer scip` make it.
+/// What it says of names wins over what is found without types. Files whose text it does not fit are left as they are, and named.
+#[utoipa::path(post, path = "/v1/trees/{tree}/symbols", tag = "trees", security(("key" = ["write"])),
+    params(("tree" = String, Path), Importing),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "What was taken in", body = Imported)))]
+async fn import(
+    Writing(caller): Writing,
+    Segments(tree): Segments<String>,
+    Parameters(Importing { below }): Parameters<Importing>,
+    Raw { bytes, held }: Raw,
+) -> Result<Response, Problem> {
+    let SymbolsImported { files, names, missing, changed } = caller
+        .run(move |database| {
+            let _held = held;
+            database.existing_tree(&tree)?.import_scip(&bytes[..], &below)
+        })
+        .await?;
+    Ok(reply::json(&Imported { files, names, missing, changed }))
 }
 
 #[cfg(test)]

@@ -133,6 +133,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "/v1/trees/{tree}/search", "passages.search"),
     ("GET", "/v1/trees/{tree}/snapshots", "trees.snapshots"),
     ("POST", "/v1/trees/{tree}/snapshots", "trees.name_snapshot"),
+    ("POST", "/v1/trees/{tree}/symbols", "trees.import_symbols"),
     ("DELETE", "/v1/trees/{tree}/snapshots/{name}", "trees.drop_snapshot"),
     ("GET", "/v1/trees/{tree}/verify", "trees.verify"),
     ("GET", "/v1/trees/{tree}/versions", "trees.versions"),

@@ -13,6 +13,7 @@ from .batch_files import Files, Staged
 from .caller import Caller, address
 from .collection import Collection
 from .durability import checked
+from .facts import recorded
 from .graph import edge_id, write_json
 from .keyspace import milliseconds, puts
 from .values import bytes_json
@@ -54,6 +55,12 @@ class WriteBatch(OverHttp):
     def delete_edges(self, graph: str, edges: list[EdgeId]) -> None:
         _core.check_graph_ids([], edges)
         self._add(write_json(graph, "delete_edges", _json([edge_id(edge) for edge in edges])))
+
+    def record_facts(self, facts: str, question: str) -> None:
+        self._add(recorded(facts, question))
+
+    def retract_facts(self, facts: str, numbers: list[int]) -> None:
+        self._add(_json({"facts": {"facts": facts, "retract": numbers}}))
 
     def upsert(self, collection: str, columns: Columns) -> None:
         records = _core.records_json(columns)

@@ -5,11 +5,13 @@ Invariant: the commit names everything that was read or is written.
 
 from __future__ import annotations
 
+import json
 import threading
 
 from ..cores import OverHttp
 from .caller import Caller
 from .durability import checked
+from .facts import recorded
 from .graph import GraphWork, TransactionGraph
 from .moment import CallerThen, Moment
 from .transaction_collection import RecordWork, TransactionCollection
@@ -28,6 +30,8 @@ class Transaction(OverHttp):
         self._keyspaces: dict[str, KeyWork] = {}
         self._graphs: dict[str, GraphWork] = {}
         self._collections: dict[str, RecordWork] = {}
+        #: JSON of the writes.
+        self._facts: list[bytes] = []
 
     def kv(self, name: str) -> TransactionKeyspace:
         self._caller.check_keyspace(name)
@@ -47,6 +51,17 @@ class Transaction(OverHttp):
             work = self._collections.setdefault(name, RecordWork(self._lock))
         return TransactionCollection(self._caller, name, work)
 
+    def record_facts(self, facts: str, question: str) -> None:
+        self._moment.check_open()
+        write = recorded(facts, question)
+        with self._lock:
+            self._facts.append(write)
+
+    def retract_facts(self, facts: str, numbers: list[int]) -> None:
+        self._moment.check_open()
+        with self._lock:
+            self._facts.append(json.dumps({"facts": {"facts": facts, "retract": numbers}}).encode())
+
     def commit(self, durability: str | None) -> None:
         durable = checked(durability)
         self._moment.check_open()
@@ -57,7 +72,7 @@ class Transaction(OverHttp):
                 *self._collections.items(),
             ]
             reads = [read for name, done in work for read in done.reads_json(name)]
-            writes = [write for name, done in work for write in done.writes_json(name)]
+            writes = [write for name, done in work for write in done.writes_json(name)] + self._facts
         if writes:
             self._moment.commit(b'{"reads":[' + b",".join(reads) + b'],"writes":[' + b",".join(writes) + b"]}", durable)
         else:

@@ -128,6 +128,9 @@ class TreeReads(Named):
     def restore_to(self, arguments: _core.RestoreToArguments) -> dict[str, Any]:
         not_over_http("restoring into a folder", "the server does not see it; get the files, and write them")
 
+    def import_scip(self, index: bytes, below: str) -> dict[str, Any]:
+        _read_only()
+
     def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
         _read_only()
 
@@ -190,6 +193,12 @@ class Tree(TreeReads):
         place = self._place("passages", as_of=as_of, embedder=self._embedder)
         made: dict[str, Any] = self._caller.ask("POST", place, None, is_long=True).json()
         return made
+
+    def import_scip(self, index: bytes, below: str) -> dict[str, Any]:
+        place = self._place("symbols", below=below)
+        answer = self._caller.ask("POST", place, index, media_type=OCTETS, is_long=True, is_streamed=True)
+        report: dict[str, Any] = answer.json()
+        return report
 
     def put(self, files: list[tuple[str, bytes, int, int]], gone: list[str]) -> dict[str, Any]:
         if len(files) == 1 and not gone:

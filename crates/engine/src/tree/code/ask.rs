@@ -331,7 +331,7 @@ fn outline(code: &mut Code<'_>, ask: &AskCode, path: &str) -> Found<CodeAnswer> 
     for (index, definition) in facts.definitions.iter().enumerate().take(ask.limit) {
         let (qualified, definition) = (facts.qualified_name(index), definition.clone());
         let (path, language, index) = (path.to_owned(), facts.language, index as u32);
-        let candidate = Candidate { path, language, index, qualified, definition };
+        let candidate = Candidate { path, language, index, qualified, definition, symbol: None };
         answer.definitions.push(described(code, &source.id, &candidate)?);
     }
     Ok(Ok(answer))

@@ -22,7 +22,7 @@ use crate::tree::{ContentId, Trees, content, key};
 use crate::{ErrorKind, Result};
 
 /// Bytes of facts that one row has; larger values lie elsewhere.
-const PART_BYTES: usize = 32 << 10;
+pub(super) const PART_BYTES: usize = 32 << 10;
 /// Bytes of source that are read, parsed and kept together.
 const BATCH_BYTES: u64 = 2 << 20;
 const BATCH_FILES: usize = 1_000;
@@ -71,7 +71,8 @@ impl KeptNames {
     }
 }
 
-fn head() -> Result<Vec<u8>> {
+/// What all rows of this kind begin with.
+pub(super) fn head() -> Result<Vec<u8>> {
     encode(&Vec::<Piece>::new())
 }
 

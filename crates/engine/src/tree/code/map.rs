@@ -140,7 +140,7 @@ fn fill(
             if let Some(rank) = rank.filter(|_| definition.is_callable() || definition.is_type()) {
                 let (qualified, definition) = (facts.qualified_name(index), definition.clone());
                 let (path, language, index) = (hit.path.clone(), facts.language, index as u32);
-                found.push((*rank, place, Candidate { path, language, index, qualified, definition }));
+                found.push((*rank, place, Candidate { path, language, index, qualified, definition, symbol: None }));
             }
         }
         place += 1;

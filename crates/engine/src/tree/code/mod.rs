@@ -11,6 +11,7 @@ mod impact;
 mod kept;
 mod map;
 mod select;
+mod symbols;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use ask::{Step, step};
 pub(crate) use kept::{Loose, find_loose};
+pub use symbols::{ImportSymbols, SymbolsImported};
 
 use crate::tree::TreeAt;
 

@@ -1,5 +1,6 @@
 //! The source files of a tree at a moment, and those among them that have a name.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use nuthatch_code::{Candidate, Facts, Language, Names, Reading, hash_of};
 use crate::Result;
 use crate::kv::Rows;
 use crate::tree::code::kept::{self, Loose, Source};
-use crate::tree::code::{AskCode, CodeFiles, FOUND_AT_ONCE_BYTES};
+use crate::tree::code::{AskCode, CodeFiles, FOUND_AT_ONCE_BYTES, symbols};
 use crate::tree::draft::lacking;
 use crate::tree::read::{self, Moment};
 use crate::tree::value::Held;
@@ -120,16 +121,19 @@ impl<'r> Code<'r> {
             let is_loose = |hit: &&Hit| self.loose.contains_key(&(hit.source.id, hit.source.language));
             let wanted: Vec<_> = some.iter().filter(|hit| !is_loose(hit)).map(|hit| (hit.source, hit.parts)).collect();
             let mut kept = kept::facts(self.rows, &wanted)?.into_iter();
-            for hit in some {
-                match self.loose.get(&(hit.source.id, hit.source.language)) {
-                    Some(loose) => visit(hit, loose)?,
+            let files: Vec<_> = some.iter().map(|hit| (hit.path.as_str(), hit.source.id)).collect();
+            let symbols = symbols::symbols(self.rows, self.tree, &files)?;
+            for (hit, symbols) in some.iter().zip(symbols) {
+                let facts = match self.loose.get(&(hit.source.id, hit.source.language)) {
+                    Some(loose) => Cow::Borrowed(&**loose),
                     None => match kept.next().flatten() {
-                        Some(facts) => visit(hit, &facts)?,
-                        None => {
-                            let found = self.found_again(hit.source)?;
-                            visit(hit, &found)?;
-                        }
+                        Some(facts) => Cow::Owned(facts),
+                        None => Cow::Owned(Arc::unwrap_or_clone(self.found_again(hit.source)?)),
                     },
+                };
+                match symbols {
+                    None => visit(hit, &facts)?,
+                    Some(_) => visit(hit, &Facts { symbols, ..facts.into_owned() })?,
                 }
             }
         }
@@ -156,6 +160,7 @@ impl<'r> Code<'r> {
                         index: index as u32,
                         qualified: facts.qualified_name(index),
                         definition: definition.clone(),
+                        symbol: facts.symbols.as_ref().and_then(|symbols| symbols.defined(definition)),
                     });
                 }
             }
