@@ -10,7 +10,7 @@ use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record
 use crate::Run;
 use crate::serving::WAIT_MAX;
 
-const HELLO: &[u8] = br#"{"protocol": 12, "build": "fuzz", "pid": 1, "program": "fuzz", "lane": "fuzz"}"#;
+const HELLO: &[u8] = br#"{"protocol": 13, "build": "fuzz", "pid": 1, "program": "fuzz", "lane": "fuzz"}"#;
 /// Requests, as the protocol spells them: the names of the collections; the lane is not gone on with.
 const NAMES: &[u8] = b"\0\x01\0\0\0\0\x01\x11collections.names\0";
 const GOODBYE: &[u8] = &[3];

@@ -8,7 +8,7 @@ use crate::frame::{self, FrameError};
 
 /// Version of everything that goes over the socket after the first two frames. Raised with every change of a type in
 /// `request.rs`, or of an operation.
-pub(crate) const PROTOCOL: u32 = 12;
+pub(crate) const PROTOCOL: u32 = 13;
 /// Longest first frame.
 const HELLO_BYTES_MAX: usize = 64 << 10;
 
