@@ -873,7 +873,9 @@ fn dollars_are_added_up_without_rounding_errors() {
     }
     // Ten times 0.00725: as fractions, they add up to 0.07250000000000001.
     let metrics = client.get("/nuthatch/metrics");
-    for line in ["nuthatch_cache_proxy_saved_usd_total 0.0725\n", "nuthatch_cache_saved_usd{cache=\"default\"} 0.0725\n"] {
+    for line in
+        ["nuthatch_cache_proxy_saved_usd_total 0.0725\n", "nuthatch_cache_saved_usd{cache=\"default\"} 0.0725\n"]
+    {
         assert!(metrics.text().contains(line), "{line}\n{}", metrics.text());
     }
     place.stop();
