@@ -16,7 +16,8 @@ Whoever judges has the labels: `before` the answer is given (`judge=`), or `afte
 cosine, chosen on these very questions. `--order topics` asks topic by topic instead of in random order; so traffic drifts all the time.
 
 `--oracle` also tells what somebody would give who knows beforehand how often each of the six classes of risk, by the score that the cache begins
-with, is wrong on these very questions, and who needs no verdicts: all classes together that are wrong no more often than the budget.
+with, is wrong on these very questions, and who needs no verdicts: all classes together that are wrong no more often than the budget. `--judge`
+without a value leaves it at that.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, help="the first so many pairs or questions (default: all)")
     parser.add_argument("--budgets", type=float, nargs="+", default=[0.01, 0.03, 0.05])
-    parser.add_argument("--judge", choices=("before", "after"), nargs="+", default=["before"])
+    parser.add_argument("--judge", choices=("before", "after"), nargs="*", default=["before"])
     parser.add_argument("--order", choices=("shuffled", "topics"), default="shuffled", help="of what is asked")
     parser.add_argument("--oracle", action="store_true", help="what one gives who knows how often each class is wrong")
     options = parser.parse_args()
@@ -163,7 +164,7 @@ def threshold(stream: Stream) -> None:
 def oracle(stream: Stream, budgets: list[float]) -> None:
     """What the classes of the first score are worth to somebody who knows how often each is wrong."""
     number = {stream.texts[at]: at for at in stream.stored}
-    right, wrong, named, wrong_named = [0] * CLASSES, [0] * CLASSES, 0, 0
+    right, wrong, named, wrong_named, nearest = [0] * CLASSES, [0] * CLASSES, 0, 0, 0
     with tempfile.TemporaryDirectory() as folder, nuthatch.connect(f"{folder}/memory") as db:
         cache = db.cache("questions", budget=0.05, durability="os")
         entries = {}
@@ -176,9 +177,12 @@ def oracle(stream: Stream, budgets: list[float]) -> None:
                 continue
             possible = [one for one in told.candidates if one.veto is None]
             if possible:
+                nearest += stream.is_right(at, number[possible[0].prompt])
                 best = min(possible, key=lambda one: one.risk)
                 of = right if stream.is_right(at, number[best.prompt]) else wrong
                 of[bisect.bisect_right(ENDS[:-1], best.risk)] += 1
+    all_right = (nearest + named - wrong_named) / len(stream.asked)
+    print(f"the nearest candidate that nothing rules out is right for {all_right:.2%} of asked")
     print(f"one who knows the classes: {named} by form ({wrong_named} wrong), and by meaning")
     for budget in budgets:
         hits = mistakes = 0
