@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="the first so many pairs or questions (default: all)")
     parser.add_argument("--budgets", type=float, nargs="+", default=[0.01, 0.03, 0.05])
     parser.add_argument("--judge", choices=("before", "after"), nargs="*", default=["before"])
+    parser.add_argument("--allowance", type=float, default=1, help="wrong answers beside the budget (default: 1)")
     parser.add_argument("--order", choices=("shuffled", "topics"), default="shuffled", help="of what is asked")
     parser.add_argument("--oracle", action="store_true", help="what one gives who knows how often each class is wrong")
     options = parser.parse_args()
@@ -94,7 +95,7 @@ def main() -> None:
     )
     for when in options.judge:
         for budget in options.budgets:
-            run(stream, budget, when)
+            run(stream, budget, when, options.allowance)
 
 
 def of_pairs(pairs: list[Pair], limit: int | None) -> Stream:
@@ -194,7 +195,7 @@ def oracle(stream: Stream, budgets: list[float]) -> None:
         print(f"    {budget:>4.0%}  {hits:>6} hits, {mistakes} wrong; with those by form {share:.2%} of asked")
 
 
-def run(stream: Stream, budget: float, when: str) -> None:
+def run(stream: Stream, budget: float, when: str, allowance: float) -> None:
     number = {stream.texts[at]: at for at in stream.stored}
     verdicts = [0, 0]
 
@@ -206,7 +207,7 @@ def run(stream: Stream, budget: float, when: str) -> None:
     asking = [0]
     judge = is_right if when == "before" else None
     with tempfile.TemporaryDirectory() as folder, nuthatch.connect(f"{folder}/memory") as db:
-        cache = db.cache("questions", budget=budget, judge=judge, durability="os")
+        cache = db.cache("questions", budget=budget, judge=judge, allowance=allowance, durability="os")
         for at in stream.stored:
             cache.store(stream.texts[at], at, vector=stream.vectors[at].tolist())
         hits = wrong = unlabelled = by_form = wrong_by_form = 0
