@@ -399,6 +399,31 @@ def test_a_store_of_ones_own_keeps_the_answers(embedder):
     assert not store.entries
 
 
+def test_a_store_of_ones_own_is_called_by_one_thread_at_a_time(embedder):
+    class Fragile(OwnStore):
+        inside = 0
+
+        def insert(self, entry):
+            self.inside += 1
+            time.sleep(0.002)
+            assert self.inside == 1
+            self.inside -= 1
+            return super().insert(entry)
+
+    with mneme.SemanticCache(store=Fragile(), embedder=embedder) as cache:
+
+        def put(number):
+            for at in range(5):
+                cache.put(f"word{number} {at}", "r")
+
+        threads = [threading.Thread(target=put, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert cache.stats().entries == 20
+
+
 def test_compact_tells_what_was_removed_since_the_last_time(db, embedder):
     with mneme.SemanticCache(database=db, embedder=embedder) as cache:
         for at in range(6):

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from ... import database as databases
 from ...collection import Collection
@@ -27,8 +28,8 @@ class StoredEntries:
 
     def __init__(self, store: Store, made_with: dict[str, Any]) -> None:
         self.made_with = made_with
-        self._store = store
-        store.open(made_with["fingerprint"], made_with["dim"])
+        self._store = cast("Store", _OneAtATime(store))
+        self._store.open(made_with["fingerprint"], made_with["dim"])
         self._index = databases.connect(":memory:")
         try:
             self._vectors = self._filled(made_with["dtype"])
@@ -118,14 +119,14 @@ class StoredEntries:
 
     def used(self, namespace: str | None = None) -> Iterator[Used]:
         """When the entries were used, of one namespace or of all."""
-        for stored in list(self._store.iter_all()):
+        for stored in self._store.iter_all():
             if namespace in (None, stored.namespace):
                 expires = _entry(stored).expires_ms
                 yield Used(stored.namespace, stored.query_hash, stored.last_accessed_at * 1000, expires)
 
     def all(self) -> Iterator[tuple[Entry, str, list[float]]]:
         """Every entry with its hash and its vector."""
-        for stored in list(self._store.iter_all()):
+        for stored in self._store.iter_all():
             yield _entry(stored), stored.query_hash, _vector(stored)
 
     def namespaces(self) -> list[str]:
@@ -151,6 +152,24 @@ class StoredEntries:
     def _counted(self) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = json.loads(self._store.read_meta(_COUNTED) or "{}")
         return found
+
+
+class _OneAtATime:
+    """A store whose calls come one after the other: as in mneme, it need not expect several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._store, name)
+
+        def guarded(*args: Any) -> Any:
+            with self._lock:
+                found = call(*args)
+                return list(found) if name == "iter_all" else found
+
+        return guarded
 
 
 def _record(id: int, namespace: str, hash: str, vector: Sequence[float], dtype: str) -> dict[str, Any]:
