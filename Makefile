@@ -169,6 +169,7 @@ conformance: build ## Run suites of others against the server (schemathesis, red
 	@$(VENV)/bin/python scripts/conformance_redis.py $(RELEASE)/examples/serve
 	@$(VENV)/bin/python scripts/conformance_frameworks.py
 	@$(VENV)/bin/python scripts/conformance_importers.py
+	@$(VENV)/bin/python scripts/conformance_mneme.py
 
 .PHONY: fuzz
 fuzz: check-tools rocksdb ## Let libFuzzer look for what breaks a parser (FUZZ=where: that one of fuzz/README.md; FUZZ_SECONDS=60 each)

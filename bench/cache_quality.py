@@ -3,6 +3,7 @@
     python -m bench.cache_quality qqp FOLDER                                      # all 52,000 pairs
     python -m bench.cache_quality qqp FOLDER --rows 10000 --budgets 0.05
     python -m bench.cache_quality banking77 FOLDER
+    python -m bench.cache_quality banking77 FOLDER --order topics --judge before after --oracle
 
 `FOLDER` has the sets that `cache_sets.py` lists. Vectors are those of the installed model, made once. The order is of seed 7.
 
@@ -12,12 +13,17 @@ says that they are: the floor of the noise. "By form" are answers by the prompt'
 CLINC150, one half is stored and the other asked; right is the same intent.
 
 Whoever judges has the labels: `before` the answer is given (`judge=`), or `after` (`report`, at once). Beside it: the best single threshold of
-cosine, chosen on these very questions.
+cosine, chosen on these very questions. `--order topics` asks topic by topic instead of in random order; so traffic drifts all the time.
+
+`--oracle` also tells what somebody would give who knows beforehand how often each of the six classes of risk, by the score that the cache begins
+with, is wrong on these very questions, and who needs no verdicts: all classes together that are wrong no more often than the budget. `--judge`
+without a value leaves it at that.
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import random
 import tempfile
 import time
@@ -34,6 +40,9 @@ from .cache_vectors import vectors_of
 SEED = 7
 LIMITS = (0.01, 0.03, 0.05, 0.1, 0.15)
 BLOCK = 1024
+#: Where the cache's classes of risk end, as in `crates/cache/src/classes.rs`.
+ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 1.0)
+CLASSES = len(ENDS)
 
 
 @dataclass
@@ -62,24 +71,31 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, help="the first so many pairs or questions (default: all)")
     parser.add_argument("--budgets", type=float, nargs="+", default=[0.01, 0.03, 0.05])
-    parser.add_argument("--judge", choices=("before", "after"), nargs="+", default=["before"])
+    parser.add_argument("--judge", choices=("before", "after"), nargs="*", default=["before"])
+    parser.add_argument("--allowance", type=float, default=1, help="wrong answers beside the budget (default: 1)")
+    parser.add_argument("--order", choices=("shuffled", "topics"), default="shuffled", help="of what is asked")
+    parser.add_argument("--oracle", action="store_true", help="what one gives who knows how often each class is wrong")
     options = parser.parse_args()
     if options.set == "qqp":
         stream = of_pairs(cache_sets.qqp(options.folder), options.rows)
     else:
         stream = of_intents(options.set, getattr(cache_sets, options.set)(options.folder), options.rows)
+    if options.order == "topics":
+        stream.asked.sort(key=lambda at: stream.cluster[at])
     known = {stream.cluster[one] for one in stream.stored}
     answerable = sum(1 for one in stream.asked if stream.cluster[one] in known)
     print(
         f"{len(stream.stored)} stored ({len(known)} clusters), {len(stream.asked)} asked, {answerable} of them answerable"
     )
     threshold(stream)
+    if options.oracle:
+        oracle(stream, options.budgets)
     print(
         "judge   budget    hits  of asked   wrong  wrong/hits  not labelled  by form  wrong  verdicts  wrong  ms a lookup"
     )
     for when in options.judge:
         for budget in options.budgets:
-            run(stream, budget, when)
+            run(stream, budget, when, options.allowance)
 
 
 def of_pairs(pairs: list[Pair], limit: int | None) -> Stream:
@@ -146,7 +162,40 @@ def threshold(stream: Stream) -> None:
         print(f"    at {cosine:.2f}  {count:>6} hits  {wrong[count - 1] / count:>6.1%} of them wrong")
 
 
-def run(stream: Stream, budget: float, when: str) -> None:
+def oracle(stream: Stream, budgets: list[float]) -> None:
+    """What the classes of the first score are worth to somebody who knows how often each is wrong."""
+    number = {stream.texts[at]: at for at in stream.stored}
+    right, wrong, named, wrong_named, nearest = [0] * CLASSES, [0] * CLASSES, 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder, nuthatch.connect(f"{folder}/memory") as db:
+        cache = db.cache("questions", budget=0.05, durability="os")
+        entries = {}
+        for at in stream.stored:
+            entries[cache.store(stream.texts[at], at, vector=stream.vectors[at].tolist()).entry] = at
+        for at in stream.asked:
+            told = cache.explain(stream.texts[at], vector=stream.vectors[at].tolist())
+            if told.entry is not None:
+                named, wrong_named = named + 1, wrong_named + (not stream.is_right(at, entries[told.entry]))
+                continue
+            possible = [one for one in told.candidates if one.veto is None]
+            if possible:
+                nearest += stream.is_right(at, number[possible[0].prompt])
+                best = min(possible, key=lambda one: one.risk)
+                of = right if stream.is_right(at, number[best.prompt]) else wrong
+                of[bisect.bisect_right(ENDS[:-1], best.risk)] += 1
+    all_right = (nearest + named - wrong_named) / len(stream.asked)
+    print(f"the nearest candidate that nothing rules out is right for {all_right:.2%} of asked")
+    print(f"one who knows the classes: {named} by form ({wrong_named} wrong), and by meaning")
+    for budget in budgets:
+        hits = mistakes = 0
+        for at in sorted(range(CLASSES), key=lambda at: wrong[at] / max(1, right[at] + wrong[at])):
+            more = right[at] + wrong[at]
+            if mistakes + wrong[at] <= budget * (hits + more):
+                hits, mistakes = hits + more, mistakes + wrong[at]
+        share = (hits + named) / len(stream.asked)
+        print(f"    {budget:>4.0%}  {hits:>6} hits, {mistakes} wrong; with those by form {share:.2%} of asked")
+
+
+def run(stream: Stream, budget: float, when: str, allowance: float) -> None:
     number = {stream.texts[at]: at for at in stream.stored}
     verdicts = [0, 0]
 
@@ -158,7 +207,7 @@ def run(stream: Stream, budget: float, when: str) -> None:
     asking = [0]
     judge = is_right if when == "before" else None
     with tempfile.TemporaryDirectory() as folder, nuthatch.connect(f"{folder}/memory") as db:
-        cache = db.cache("questions", budget=budget, judge=judge, durability="os")
+        cache = db.cache("questions", budget=budget, judge=judge, allowance=allowance, durability="os")
         for at in stream.stored:
             cache.store(stream.texts[at], at, vector=stream.vectors[at].tolist())
         hits = wrong = unlabelled = by_form = wrong_by_form = 0

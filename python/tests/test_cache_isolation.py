@@ -1,9 +1,15 @@
-"""No answer leaves its place, over any face: values that run into each other, the same texts, every tier."""
+"""No answer leaves its place, over any face: values that run into each other, the same texts, every tier.
+
+600 rounds over each face, or 20,000 with ``NUTHATCH_LONG=1``; a round is about three lookups.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 import random
+
+ROUNDS = 20_000 if "NUTHATCH_LONG" in os.environ else 600
 
 PROMPTS = ["What is my name?", "what's my name", "Who am I?", "Tell me my name, please"]
 MODELS, USERS = ["m", "mm", "", "m\0u"], ["u", "uu", "mu", "u\0"]
@@ -19,7 +25,7 @@ def test_no_lookup_crosses_scopes_and_users(db):
     late = db.cache("late", budget=0.5, judge=lambda prompt, hit: True, share_after=2)
     places = list(itertools.product(MODELS, USERS))
     tiers = set()
-    for _ in range(600):
+    for _ in range(ROUNDS):
         model, user = dice.choice(places)
         at = dice.randrange(len(PROMPTS))
         prompt, vector, place = PROMPTS[at], near(at), f"{model!r}/{user!r}"

@@ -104,18 +104,68 @@ def test_a_task_that_is_cancelled_holds_nobody_up(cache):
     assert asyncio.run(ask()) == "computed"
 
 
-def test_an_answer_that_takes_longer_than_its_lease_is_computed_by_another(cache):
+def test_an_answer_that_takes_longer_than_its_lease_is_computed_once(cache):
+    computed = []
+
+    def compute():
+        time.sleep(5)
+        computed.append("thread")
+        return "slow"
+
+    async def compute_awaited():
+        await asyncio.sleep(5)
+        computed.append("task")
+        return "slow"
+
+    async def tasks():
+        aio = AsyncCache(cache)
+        return await asyncio.gather(*(aio.get_or_compute("b", compute_awaited, lease=2) for _ in range(3)))
+
+    found = []
+    asking = [lambda: found.append(cache.get_or_compute("a", compute, lease=2))] * 3
+    asking.append(lambda: found.extend(asyncio.run(tasks())))
+    threads = [threading.Thread(target=ask) for ask in asking]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(computed) == ["task", "thread"]
+    assert found == ["slow"] * 6
+    counts = cache.stats().counts
+    # Nobody who renewed a lease counts as one who waited.
+    assert counts["misses"] - counts["awaited"] == 2
+
+
+def test_nobody_waits_for_ever_for_a_computation_that_hangs(cache):
     release = threading.Event()
-    slow = threading.Thread(target=lambda: cache.get_or_compute("a", lambda: release.wait(30) and "slow", lease=0.3))
+
+    def hang():
+        assert release.wait(60)
+        return "slow"
+
+    slow = threading.Thread(target=lambda: cache.get_or_compute("a", hang, lease=0.3, longest=0.9))
     slow.start()
     time.sleep(0.1)
     assert cache.get_or_compute("a", lambda: "quick", lease=0.3) == "quick"
     release.set()
     slow.join()
-    assert cache.check("a").response in ("slow", "quick")
-    for wrong in (0, -1, 3601, True, "60"):
-        with pytest.raises(InvalidError, match="lease="):
-            cache.get_or_compute("b", lambda: 1, lease=wrong)
+    assert cache.check("a").response == "slow"
+    for name, wrong in [*(("lease", wrong) for wrong in (0, -1, 3601, True, "60")), ("longest", 86_401)]:
+        with pytest.raises(InvalidError, match=f"{name}="):
+            cache.get_or_compute("b", lambda: 1, **{name: wrong})
+
+
+def test_a_lease_that_cannot_be_renewed_stops_no_computation(db, caplog):
+    cache = db.cache("answers")
+
+    def drop():
+        assert db.drop_cache("answers")
+        time.sleep(0.5)
+        return "computed"
+
+    with pytest.raises(nuthatch.NuthatchError, match="answers"):
+        cache.get_or_compute("a", drop, lease=0.3)
+    assert "could not be renewed" in caplog.text
 
 
 OTHER = """
@@ -133,14 +183,20 @@ print(cache.get_or_compute("the question", compute, lease=2), flush=True)
 def test_processes_wait_for_each_other_and_not_for_the_dead(folder):
     with nuthatch.connect(folder) as db:
         cache = db.cache("answers")
-        with run_python(OTHER, str(folder), "0.5") as other:
-            assert other.stdout.readline() == "computing\n"
-            assert cache.get_or_compute("The question", lambda: "ours") == "theirs"
-            assert other.stdout.readline() == "theirs\n"
-        assert other.returncode == 0
+        with run_python(OTHER, str(folder), "6") as first:
+            assert first.stdout.readline() == "computing\n"
+            # Three leases long: the second process and this one wait for the first.
+            with run_python(OTHER, str(folder), "0") as second:
+                assert cache.get_or_compute("The question", lambda: "ours", lease=2) == "theirs"
+                assert second.stdout.read() == "theirs\n"
+            assert first.stdout.read() == "theirs\n"
+        assert (first.returncode, second.returncode) == (0, 0)
         cache.clear()
         with run_python(OTHER, str(folder), "600") as dead:
             assert dead.stdout.readline() == "computing\n"
+            time.sleep(3)  # longer than its lease, which it has renewed
+            asked = {"prompt": "the question", "owner": "somebody", "lease": 1.0, "wait": 0.0}
+            assert cache._ask("lease", asked)["state"] == "held"
             dead.kill()
         assert cache.get_or_compute("The question", lambda: "ours") == "ours"
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import doctest
 import importlib
 import json
+import sys
 import threading
 import time
+from typing import ClassVar
 
 import pytest
 from support import toy_embed
 
 import nuthatch
 from nuthatch.compat import mneme
-from nuthatch.compat.mneme.tools import calibrate
+from nuthatch.compat.mneme.adapters import events
+from nuthatch.compat.mneme.adapters.prometheus import PrometheusMetricsHook
+from nuthatch.compat.mneme.tools import calibrate, migrate
 
 
 class Toy:
@@ -195,7 +200,7 @@ def test_what_no_cache_takes_is_refused(db, embedder, folder):
             mneme.SemanticCache(embedder=embedder, **options)
     with pytest.raises(ValueError, match="embedder"):
         mneme.SemanticCache(folder)
-    with pytest.raises(ValueError, match="a store of one's own"):
+    with pytest.raises(ValueError, match="is no store: it has no open, close"):
         mneme.SemanticCache(store=object(), embedder=embedder)
     with mneme.SemanticCache(database=db, embedder=embedder, max_query_bytes=3) as cache:
         with pytest.raises(ValueError, match="max_query_bytes"):
@@ -316,3 +321,224 @@ def test_what_a_database_of_a_server_holds_is_a_cache_too(db, cache, embedder):
     with mneme.SemanticCache(database=db, embedder=embedder, name="other") as other:
         assert other.get("What is DNS?") is None
     assert isinstance(db, nuthatch.Database)
+
+
+class OwnStore:
+    """A store as somebody else writes one."""
+
+    def __init__(self):
+        self.entries = {}
+        self.meta = {}
+        self.opened = []
+
+    def open(self, embedder_fingerprint, embedder_dim):
+        self.opened.append((embedder_fingerprint, embedder_dim))
+
+    def close(self):
+        self.opened.append("closed")
+
+    def get_by_hash(self, namespace, query_hash):
+        found = [one for one in self.entries.values() if (one.namespace, one.query_hash) == (namespace, query_hash)]
+        return found[0] if found else None
+
+    def count(self, namespace=None):
+        return sum(namespace in (None, one.namespace) for one in self.entries.values())
+
+    def list_namespaces(self):
+        return list({one.namespace for one in self.entries.values()})
+
+    def iter_all(self):
+        return iter(self.entries.values())
+
+    def insert(self, entry):
+        before = self.get_by_hash(entry.namespace, entry.query_hash)
+        id = before.id if before else max(self.entries, default=0) + 1
+        self.entries[id] = dataclasses.replace(entry, id=id)
+        return id
+
+    def update_access(self, id, now):
+        used = self.entries[id].access_count + 1
+        self.entries[id] = dataclasses.replace(self.entries[id], last_accessed_at=now, access_count=used)
+
+    def delete_by_id(self, id):
+        return self.entries.pop(id, None) is not None
+
+    def read_meta(self, key):
+        return self.meta.get(key)
+
+    def write_meta(self, key, value):
+        self.meta[key] = value
+
+    def integrity_check(self):
+        return bool(self.opened)
+
+
+def test_a_store_of_ones_own_keeps_the_answers(embedder):
+    store = OwnStore()
+    with mneme.SemanticCache(store=store, embedder=embedder, max_entries=3, similarity_threshold=0.95) as cache:
+        for name in ("first", "second", "third"):
+            cache.put(f"where is the {name} door", name, namespace="doors", metadata={"name": name})
+        cache.put("where is the second door", "2", namespace="doors")
+        assert cache.get("Where is the  second door", namespace="doors").response == "2"
+        assert cache.get("door second the where is", namespace="doors").layer == "semantic"
+        assert cache.get("door second the where is") is None
+        assert cache.delete("where is the first door", namespace="doors")
+        assert cache.get("door the first where is", namespace="doors") is None
+        cache.put("brief", "gone soon", ttl=0)
+        assert cache.vacuum() == 1
+        cache.requantize("int8")
+        assert (cache.health().store_backend, cache.health().healthy, cache.stats().entries) == ("own", True, 2)
+    assert store.opened == [("toy", 16), "closed"]
+    with mneme.SemanticCache(store=store, embedder=embedder, max_entries=3, similarity_threshold=0.95) as cache:
+        assert cache.get("door third where is the", namespace="doors").metadata == {"name": "third"}
+        assert (cache.stats().hits_exact, cache.stats().hits_semantic, cache.stats().misses) == (1, 2, 2)
+        cache.put("a", "1")
+        cache.put("b", "2")
+        assert cache.stats().entries == 3
+        assert cache.clear() == 3
+    assert not store.entries
+
+
+def test_a_store_of_ones_own_is_called_by_one_thread_at_a_time(embedder):
+    class Fragile(OwnStore):
+        inside = 0
+
+        def insert(self, entry):
+            self.inside += 1
+            time.sleep(0.002)
+            assert self.inside == 1
+            self.inside -= 1
+            return super().insert(entry)
+
+    with mneme.SemanticCache(store=Fragile(), embedder=embedder) as cache:
+
+        def put(number):
+            for at in range(5):
+                cache.put(f"word{number} {at}", "r")
+
+        threads = [threading.Thread(target=put, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert cache.stats().entries == 20
+
+
+def test_compact_tells_what_was_removed_since_the_last_time(db, embedder):
+    with mneme.SemanticCache(database=db, embedder=embedder) as cache:
+        for at in range(6):
+            cache.put(f"word{at}", "r", ttl=0 if at < 2 else None)
+        assert cache.delete("word5")
+        assert cache.vacuum(compact=False) == 2
+        assert cache.stats().index_tombstone_count == 3
+        assert (cache.compact(), cache.compact(), cache.stats().index_tombstone_count) == (3, 0, 0)
+        assert cache.get("word3").response == "r"
+        assert cache.delete("word3")
+        assert (cache.vacuum(), cache.stats().index_tombstone_count) == (0, 0)
+        assert cache.health().index_backend == "nuthatch"
+    with mneme.SemanticCache(database=db, embedder=embedder, index_backend="numpy") as cache:
+        assert cache.health().index_backend == "numpy"
+
+
+def test_texts_are_embedded_without_case_and_extra_spaces(db):
+    class Listening(Toy):
+        heard: ClassVar[list[str]] = []
+
+        def embed(self, text):
+            self.heard.append(text)
+            return super().embed(text)
+
+    with mneme.SemanticCache(database=db, embedder=Listening()) as cache:
+        cache.put("  Where IS it ", "there")
+        cache.get("What  is IT")
+    with mneme.SemanticCache(database=db, embedder=Listening(), normalize=False, name="plain") as cache:
+        cache.put("  Where IS it ", "there")
+    assert Listening.heard == ["where is it", "what is it", "  Where IS it "]
+
+
+class Wider(Toy):
+    """Another embedder: of other vectors, and of another name."""
+
+    dim = 17
+    fingerprint = "wider"
+
+    def embed(self, text):
+        return [*super().embed(text), 0.0]
+
+
+def test_a_cache_gets_another_embedder(tmp_path, embedder):
+    source, target = tmp_path / "source", tmp_path / "target"
+    with mneme.SemanticCache(source, embedder) as cache:
+        for at in range(5):
+            cache.put(f"word{at} of the list", str(at), namespace=f"n{at % 2}", metadata={"at": at}, ttl=3600)
+        made = cache._entries.get("n0", cache._hash("word0 of the list"))
+    with mneme.SemanticCache(target, embedder) as cache:
+        cache.put("junk", "from before")
+        cache.requantize("int8")
+    with pytest.raises(RuntimeError, match="no embedder"):
+        migrate.reembed(source, target, FailsAfter(3), batch_size=2)
+    assert migrate.reembed(source, target, Wider(), batch_size=2) == 5
+    with mneme.SemanticCache(target, Wider()) as cache:
+        assert cache.list_namespaces() == ["n0", "n1"]
+        assert cache.get("the list of word3", namespace="n1").metadata == {"at": 3}
+        assert cache.get("junk") is None
+        assert cache._entries.get("n0", cache._hash("word0 of the list")) == made
+    with mneme.SemanticCache(source, embedder) as cache:
+        assert cache.stats().entries == 5
+    awaited = mneme.to_async_embedder(Wider())
+    assert asyncio.run(migrate.areembed(source, target, awaited, batch_size=2, namespaces=["n1"], concurrency=2)) == 2
+    with pytest.raises(ValueError, match="no cache named"):
+        migrate.reembed(source, target, Wider(), name="other")
+    with pytest.raises(ValueError, match="differ"):
+        migrate.reembed(source, source, Wider())
+    with pytest.raises(FileNotFoundError):
+        migrate.reembed(tmp_path / "nowhere", target, Wider())
+
+
+class FailsAfter(Wider):
+    """An embedder that goes away."""
+
+    def __init__(self, texts):
+        super().__init__()
+        self.texts = texts
+
+    def embed(self, text):
+        self.fails = self.calls == self.texts
+        return super().embed(text)
+
+
+def test_hooks_count_the_events_of_a_cache(db, embedder, monkeypatch):
+    class Counting:
+        def __init__(self):
+            self.seen = []
+
+        def add(self, event, by, labels):
+            self.seen.append((event, by, labels))
+
+        def observe(self, what, value, labels):
+            self.seen.append((what, value, labels))
+
+        def set(self, field, value, labels):
+            self.seen.append((field, value, labels))
+
+    counting = Counting()
+    hook = events.Hook(counting)
+    with mneme.SemanticCache(database=db, embedder=embedder, metrics_hook=hook) as cache:
+        cache.put("a", "1", namespace="n")
+        cache.get("a", namespace="n")
+        cache.get("b", namespace="n")
+        hook("something new", {"namespace": "n"})
+        hook("eviction", {"namespace": "n", "count": 0})
+        hook.update_gauges(cache.stats())
+    of = {"namespace": "n"}
+    assert counting.seen == [
+        ("hit", 1, {"layer": "exact", **of}),
+        ("similarity", 1.0, of),
+        ("age_seconds", 0.0, of),
+        ("miss", 1, {"reason": "below_threshold", **of}),
+        ("entries", 1.0, {"namespace": "_total"}),
+        ("memory_bytes_estimate", 64.0, {"namespace": "_total"}),
+    ]
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(mneme.MnemeError, match="pip install prometheus-client"):
+        PrometheusMetricsHook()

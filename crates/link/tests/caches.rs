@@ -113,20 +113,54 @@ struct Model {
 }
 
 impl Model {
-    fn store(&mut self, user: Option<usize>, prompt: String, bytes: u64) {
+    fn store(&mut self, user: Option<usize>, prompt: String, bytes: u64, found: &BTreeSet<String>) {
         self.kept.retain(|(_, known, _)| *known != prompt);
         self.kept.push((user, prompt, bytes));
-        self.fit(true);
+        self.fit_shares(true);
+        self.fit(true, found);
     }
 
     /// The newest stays where an answer has just been stored.
-    fn fit(&mut self, keeps_newest: bool) {
-        let newest = self.kept.len() - usize::from(keeps_newest);
+    fn fit_shares(&mut self, keeps_newest: bool) {
         for user in (0..3).map(Some) {
+            let newest = self.kept.len() - usize::from(keeps_newest);
             Self::trim(&mut self.kept, newest, self.share, |of| of == user);
         }
-        let newest = self.kept.len() - usize::from(keeps_newest);
-        Self::trim(&mut self.kept, newest, self.most, |_| true);
+    }
+
+    /// Whoever has the most makes room. Where several have as much, any of them may: then what was found says which.
+    fn fit(&mut self, keeps_newest: bool, found: &BTreeSet<String>) {
+        let fitted = self.fitted(self.kept.clone(), keeps_newest, found);
+        self.kept = fitted.unwrap_or_else(|| panic!("no user with the most makes room so: {:?}, {found:?}", self.kept));
+    }
+
+    fn fitted(
+        &self,
+        kept: Vec<(Option<usize>, String, u64)>,
+        keeps_newest: bool,
+        found: &BTreeSet<String>,
+    ) -> Option<Vec<(Option<usize>, String, u64)>> {
+        let newest = kept.len() - usize::from(keeps_newest);
+        let is_over = |is: u64, most: u64| most > 0 && is > most;
+        let by_entries = is_over(kept.len() as u64, self.most[0]);
+        if newest == 0 || (!by_entries && !is_over(kept.iter().map(|(.., bytes)| bytes).sum(), self.most[1])) {
+            return Some(kept).filter(|kept| kept.iter().all(|(_, prompt, _)| found.contains(prompt)));
+        }
+        let has = |user: Option<usize>| -> u64 {
+            kept.iter().filter(|(of, ..)| *of == user).map(|(.., n)| if by_entries { 1 } else { *n }).sum()
+        };
+        let oldest = |user: Option<usize>| kept[..newest].iter().position(|(of, ..)| *of == user);
+        let users: Vec<Option<usize>> = (0..3).map(Some).filter(|user| oldest(*user).is_some()).collect();
+        let most = users.iter().map(|user| has(*user)).max();
+        let goes: Vec<usize> = match kept[0].0 {
+            None => vec![0],
+            Some(_) => users.into_iter().filter(|user| Some(has(*user)) == most).filter_map(oldest).collect(),
+        };
+        goes.into_iter().filter(|at| !found.contains(&kept[*at].1)).find_map(|at| {
+            let mut without = kept.clone();
+            without.remove(at);
+            self.fitted(without, keeps_newest, found)
+        })
     }
 
     fn trim(
@@ -182,7 +216,7 @@ fn shares_hold_what_a_model_holds() {
                         assert_eq!(cache.store(new).unwrap_err().kind, ErrorKind::Exhausted);
                     } else {
                         cache.store(new).unwrap().unwrap();
-                        model.store(user, prompt, bytes);
+                        model.store(user, prompt, bytes, &prompts(&cache));
                     }
                 }
                 60..95 => {
@@ -201,16 +235,18 @@ fn shares_hold_what_a_model_holds() {
                 }
                 _ => {
                     // Never none for users: what is stored without shares lies in nobody's.
-                    model.share = [dice.u64(2..8), [0, 3_000, 6_000][dice.usize(..3)]];
+                    let share = [dice.u64(2..8), [0, 3_000, 6_000][dice.usize(..3)]];
                     model.most = [dice.u64(0..20), [0, 9_000][dice.usize(..2)]];
                     let most = CacheChange {
                         max_entries: Some(model.most[0]),
                         max_bytes: Some(model.most[1]),
                         ..CacheChange::default()
                     };
-                    cache.configure(&shares(model.share[0], model.share[1])).unwrap();
                     cache.configure(&most).unwrap();
-                    model.fit(false);
+                    model.fit(false, &prompts(&cache));
+                    model.share = share;
+                    cache.configure(&shares(model.share[0], model.share[1])).unwrap();
+                    model.fit_shares(false);
                 }
             }
             assert_eq!(prompts(&cache), model.prompts(), "seed {seed}, step {step}");
@@ -340,4 +376,48 @@ fn a_flood_from_threads_and_processes_evicts_nothing_of_others() {
     let (_db, cache) = open(folder.path());
     cache.store(of("flood", "flood again")).unwrap();
     assert_eq!(check(&cache).len() as u64, SHARE);
+}
+
+#[test]
+fn a_flood_at_the_limit_of_the_cache_takes_from_nobody_who_has_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, cache) = open(folder.path());
+    let cache = cache.with_durability(Durability::Os);
+    let limits = CacheChange { max_entries: Some(2 * SHARE), ..shares(SHARE, 0) };
+    cache.configure(&limits).unwrap();
+    // What lies in nobody's share has no user whom it could be kept for.
+    cache.store(StoreAnswer { user: None, ..answer("nobody's") }).unwrap();
+    // Three users with a quarter of the cache each, and none of them uses an answer again.
+    let others: BTreeSet<String> = (0..3 * SHARE / 2).map(|at| format!("other {} {at}", at % 3)).collect();
+    for prompt in &others {
+        cache.store(of(&prompt[..7], prompt)).unwrap();
+    }
+    let flood = Flood::start(folder.path(), "only");
+    std::thread::scope(|threads| {
+        for thread in 0..4 {
+            let cache = &cache;
+            threads.spawn(move || {
+                for at in 0..5 * SHARE {
+                    cache.store(of("flood", &format!("flood thread {thread} {at}"))).unwrap();
+                }
+            });
+        }
+    });
+    flood.kill();
+    let kept = prompts(&cache);
+    assert!(others.is_subset(&kept), "{:?} went", others.difference(&kept).collect::<Vec<_>>());
+    assert!(!kept.contains("nobody's"));
+    assert_eq!(kept.len() as u64, 2 * SHARE);
+    db.close().unwrap();
+    // A fifth user gets as much as the others, who have the most until then.
+    let (_db, cache) = open(folder.path());
+    for at in 0..SHARE {
+        cache.store(of("fifth", &format!("fifth {at}"))).unwrap();
+    }
+    let mut held: BTreeMap<String, u64> = BTreeMap::new();
+    for prompt in prompts(&cache) {
+        let user = if prompt.starts_with("other") { &prompt[..7] } else { &prompt[..5] };
+        *held.entry(user.into()).or_default() += 1;
+    }
+    assert_eq!(held.values().copied().collect::<Vec<_>>(), [SHARE * 2 / 5; 5], "{held:?}");
 }

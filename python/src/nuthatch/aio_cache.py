@@ -11,7 +11,7 @@ from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheSt
 from .arguments import StrPath
 from .cache import Cache, Cost, Scope, Warmed, called
 from .calibration import Calibration, LabelledPair, Target
-from .lease import Lease
+from .lease import LEASE, LONGEST, Lease
 from .threads import in_thread
 
 P = ParamSpec("P")
@@ -103,18 +103,20 @@ class AsyncCache:
         ttl: timedelta | float | None = None,
         user: str | None = None,
         cost: Cost = None,
-        lease: timedelta | float = 60,
+        lease: timedelta | float = LEASE,
+        longest: timedelta | float = LONGEST,
     ) -> T:
         """As ``Cache.get_or_compute``, but ``compute`` is awaited. Tasks that wait take no thread."""
         hit = await self.check(prompt, scope=scope, vector=vector, user=user)
         if hit is None:
-            taken = Lease(self.sync, prompt, scope, user, lease)
+            taken = Lease(self.sync, prompt, scope, user, lease, longest)
             hit = await _waited(taken)
         if hit is not None:
             found: T = hit.response
             return found
         try:
-            answer = await compute()
+            async with taken.renewed_awaited():
+                answer = await compute()
             await self.store(
                 prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl, user=user, cost=cost
             )
@@ -227,7 +229,7 @@ async def _waited(lease: Lease) -> CacheHit | None:
     import asyncio  # not before somebody awaits
 
     loop = asyncio.get_running_loop()
-    until, pause = loop.time() + lease.seconds, 0.005
+    until, pause = loop.time() + lease.patience, 0.005
     while True:
         done, hit = await in_thread(lease.look, 0.0)
         left = until - loop.time()

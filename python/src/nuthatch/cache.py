@@ -22,7 +22,7 @@ from .answers import CacheAudit, CacheEntry, CacheExplanation, CacheHit, CacheSt
 from .cache_transfer import exported, imported, listed, reembedded
 from .calibration import Calibration, LabelledPair, Target, measured
 from .errors import InvalidError
-from .lease import Lease
+from .lease import LEASE, LONGEST, Lease
 
 if TYPE_CHECKING:
     from .arguments import StrPath
@@ -196,12 +196,14 @@ class Cache:
         ttl: timedelta | float | None = None,
         user: str | None = None,
         cost: Cost = None,
-        lease: timedelta | float = 60,
+        lease: timedelta | float = LEASE,
+        longest: timedelta | float = LONGEST,
     ) -> T:
         """Returns the answer to a prompt, and computes and stores a missing one.
 
         Whoever else asks for the same prompt in the same scope meanwhile, in any thread or process, waits for that answer.
-        ``lease`` says how many seconds it may take: if the one who computes dies, or takes longer, another computes.
+        The one who computes says so again and again, every third of ``lease`` seconds. If its process dies, another computes
+        once ``lease`` seconds are over; after ``longest`` seconds, another does in any case.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -211,13 +213,14 @@ class Cache:
         """
         hit = self.check(prompt, scope=scope, vector=vector, user=user)
         if hit is None:
-            taken = Lease(self, prompt, scope, user, lease)
+            taken = Lease(self, prompt, scope, user, lease, longest)
             hit = taken.wait()
         if hit is not None:
             found: T = hit.response
             return found
         with taken:
-            answer = compute()
+            with taken.renewed():
+                answer = compute()
             self.store(
                 prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl, user=user, cost=cost
             )

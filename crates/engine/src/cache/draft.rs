@@ -146,9 +146,10 @@ impl<'s> Draft<'s> {
         self.tick(entry, member)?;
         if let Some(member) = member {
             self.put(key::share_of(entry), member, None)?;
-            let Share { entries, bytes: before } = self.share(member)?;
-            self.put(key::share(member), &Share { entries: entries + 1, bytes: before + bytes }, None)?;
-            // A user's own answers first: only what others use goes then for want of room in the whole cache.
+            let before = self.share(member)?;
+            let with = Share { entries: before.entries + 1, bytes: before.bytes + bytes };
+            self.set_share(member, before, with)?;
+            // A user's own answers first, before anything goes for want of room in the whole cache.
             evicted = self.evict_share(member, Some(entry), EVICTED_AT_ONCE)?;
         }
         Ok(evicted + self.evict(Some(entry), EVICTED_AT_ONCE)?)
@@ -156,6 +157,21 @@ impl<'s> Draft<'s> {
 
     fn share(&self, member: &Hash) -> Result<Share> {
         Ok(self.get(&key::share(member))?.unwrap_or_default())
+    }
+
+    /// Says what lies in a user's share now, and gives the user their place among those with the most.
+    fn set_share(&mut self, member: &Hash, before: Share, now: Share) -> Result<()> {
+        if before.entries > 0 {
+            self.delete(key::by_entries(before.entries, member));
+            self.delete(key::by_bytes(before.bytes, member));
+        }
+        if now.entries == 0 {
+            self.delete(key::share(member));
+            return Ok(());
+        }
+        self.put(key::by_entries(now.entries, member), &(), None)?;
+        self.put(key::by_bytes(now.bytes, member), &(), None)?;
+        self.put(key::share(member), &now, None)
     }
 
     /// Removes an entry with all its rows. False when there is none of that number.
@@ -187,12 +203,9 @@ impl<'s> Draft<'s> {
         }
         if let Some(member) = member {
             self.delete(key::share_of(number));
-            let Share { entries, bytes } = self.share(&member)?;
-            let left = Share { entries: entries.saturating_sub(1), bytes: bytes.saturating_sub(stored.bytes) };
-            match left.entries {
-                0 => self.delete(key::share(&member)),
-                _ => self.put(key::share(&member), &left, None)?,
-            }
+            let before = self.share(&member)?;
+            let entries = before.entries.saturating_sub(1);
+            self.set_share(&member, before, Share { entries, bytes: before.bytes.saturating_sub(stored.bytes) })?;
         }
         for tag in &stored.tags {
             self.delete(key::tag(tag, number));
@@ -210,11 +223,57 @@ impl<'s> Draft<'s> {
     }
 
     /// Removes answers until the cache is within its limits, those used longest ago first, at most `most` of them, and never `kept`.
-    /// Says how many.
+    /// Where users have shares, those of whoever has the most. Says how many.
     pub fn evict(&mut self, kept: Option<u64>, most: usize) -> Result<u64> {
         let CacheSettings { max_entries, max_bytes, .. } = self.state.settings;
-        let is_over = |draft: &Self| Ok(is_over((draft.state.entries, max_entries), (draft.state.bytes, max_bytes)));
-        self.evict_while(is_over, &key::all_used(), kept, most)
+        if !self.state.settings.has_shares() {
+            let over = |draft: &Self| Ok(is_over((draft.state.entries, max_entries), (draft.state.bytes, max_bytes)));
+            return self.evict_while(over, &key::all_used(), kept, most);
+        }
+        let mut evicted = 0;
+        while evicted < most as u64 {
+            let largest = match (self.state.entries, self.state.bytes) {
+                (entries, _) if is_over((entries, max_entries), (0, 0)) => key::all_by_entries(),
+                (_, bytes) if is_over((0, 0), (bytes, max_bytes)) => key::all_by_bytes(),
+                _ => break,
+            };
+            let Some((row, entry)) = self.victim(&largest, kept)? else { break };
+            evicted += u64::from(self.remove(entry)?);
+            self.delete(row);
+        }
+        self.state.counts.evicted += evicted;
+        Ok(evicted)
+    }
+
+    /// What goes first where users have shares: the answer that was used longest ago of all, if it lies in nobody's share; else the one
+    /// of the user with the most. So nobody takes from a user who has less. With its row in the order of use.
+    fn victim(&self, largest: &[u8], kept: Option<u64>) -> Result<Option<(Vec<u8>, u64)>> {
+        let oldest = self.oldest(&key::all_used(), kept)?;
+        let Some((_, entry)) = &oldest else { return Ok(None) };
+        if !self.has(&key::share_of(*entry))? {
+            return Ok(oldest);
+        }
+        // The first may have nothing but the one that is kept.
+        let mut users = self.keys(largest, 2)?;
+        users.sort_unstable();
+        for member in users.iter().filter_map(|row| key::hash_of(row)) {
+            if let Some(found) = self.oldest(&key::all_used_of(&member), kept)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(oldest)
+    }
+
+    /// The first row of an order of use, but for that of `kept`, with its entry.
+    fn oldest(&self, order: &[u8], kept: Option<u64>) -> Result<Option<(Vec<u8>, u64)>> {
+        let mut rows = self.keys(order, 2)?;
+        rows.sort_unstable();
+        for row in rows {
+            if let Some(entry) = self.get::<u64>(&row)?.filter(|entry| Some(*entry) != kept) {
+                return Ok(Some((row, entry)));
+            }
+        }
+        Ok(None)
     }
 
     /// The same of the answers of one user, until they are within the share of a user.

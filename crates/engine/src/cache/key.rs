@@ -21,6 +21,8 @@
 //! | 0x10 entry | the user in whose share an entry lies |
 //! | 0x11 user tick | the entry of that user which was used at that tick, and not since |
 //! | 0x12 user | what lies in a user's share |
+//! | 0x13 answers user | a user with so many answers in the share; the bits of the number are turned, so that the most come first |
+//! | 0x14 bytes user | the same by bytes |
 //!
 //! Numbers are big endian, 8 bytes, those of collections 4. Hashes are BLAKE3, 32 bytes. Tags have no byte 0; an entry's number ends
 //! its row's key, so that ids may have any.
@@ -50,6 +52,8 @@ const OFFERED: u8 = 15;
 const SHARE_OF: u8 = 16;
 const SHARE_USED: u8 = 17;
 const SHARE: u8 = 18;
+const BY_ENTRIES: u8 = 19;
+const BY_BYTES: u8 = 20;
 
 /// 32 bytes of BLAKE3.
 pub type Hash = [u8; 32];
@@ -253,6 +257,24 @@ pub fn all_shares() -> Vec<u8> {
 
 pub fn share(member: &Hash) -> Vec<u8> {
     hashed(SHARE, member)
+}
+
+/// All users with answers in their shares begin so, those with the most answers first.
+pub fn all_by_entries() -> Vec<u8> {
+    vec![BY_ENTRIES]
+}
+
+/// The same, those with the most bytes first.
+pub fn all_by_bytes() -> Vec<u8> {
+    vec![BY_BYTES]
+}
+
+pub fn by_entries(entries: u64, member: &Hash) -> Vec<u8> {
+    [numbered(BY_ENTRIES, !entries).as_slice(), member].concat()
+}
+
+pub fn by_bytes(bytes: u64, member: &Hash) -> Vec<u8> {
+    [numbered(BY_BYTES, !bytes).as_slice(), member].concat()
 }
 
 /// All entries begin so.

@@ -107,9 +107,8 @@ pub fn register_caches(registry: &mut Registry, caches: &[(String, CacheStats)])
                 ("embedding", dollars(counts.embedding_nano_usd)),
             ],
         );
-        let spent =
-            counts.lost_nano_usd.saturating_add(counts.judging_nano_usd).saturating_add(counts.embedding_nano_usd);
-        one(&saved, dollars(counts.saved_nano_usd) - dollars(spent));
+        let spent = [counts.lost_nano_usd, counts.judging_nano_usd, counts.embedding_nano_usd].map(i128::from);
+        one(&saved, (i128::from(counts.saved_nano_usd) - spent.into_iter().sum::<i128>()) as f64 / 1e9);
         let judged = ledger.audited.saturating_sub(ledger.pending);
         each(&audits, "state", &[("judged", count(judged)), ("pending", count(ledger.pending))]);
         let known = count(ledger.known_wrong);

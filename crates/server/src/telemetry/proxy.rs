@@ -1,9 +1,9 @@
 //! What the caching proxy counts: answers by how they were found, and what they saved.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{Atomic, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
@@ -37,7 +37,25 @@ pub struct ProxyFigures {
     failures: Family<Result, Counter>,
     tokens: Family<Tokens, Counter>,
     tokens_total: Counter,
-    usd: Counter<f64, AtomicU64>,
+    usd: Counter<f64, NanoUsd>,
+}
+
+/// US dollars, added up as whole billionths: a sum of fractions would drift, and show it in its last digits.
+#[derive(Debug, Default)]
+struct NanoUsd(AtomicU64);
+
+impl Atomic<f64> for NanoUsd {
+    fn inc(&self) -> f64 {
+        self.inc_by(1.0)
+    }
+
+    fn inc_by(&self, usd: f64) -> f64 {
+        self.0.fetch_add((usd * 1e9).round() as u64, Ordering::Relaxed) as f64 / 1e9
+    }
+
+    fn get(&self) -> f64 {
+        self.0.load(Ordering::Relaxed) as f64 / 1e9
+    }
 }
 
 /// What was saved since the start.

@@ -864,6 +864,24 @@ fn answers_by_tier_and_what_they_saved_are_counted() {
 }
 
 #[test]
+fn dollars_are_added_up_without_rounding_errors() {
+    let provider = Provider::new();
+    let place = place(&provider, &[("cache_prices", "gpt-4o=2.5/10/1.25")]);
+    let client = client(&place);
+    for _ in 0..11 {
+        ask(&client, CHAT, &[], &chat("What is DNS?"));
+    }
+    // Ten times 0.00725: as fractions, they add up to 0.07250000000000001.
+    let metrics = client.get("/nuthatch/metrics");
+    for line in
+        ["nuthatch_cache_proxy_saved_usd_total 0.0725\n", "nuthatch_cache_saved_usd{cache=\"default\"} 0.0725\n"]
+    {
+        assert!(metrics.text().contains(line), "{line}\n{}", metrics.text());
+    }
+    place.stop();
+}
+
+#[test]
 fn the_cache_is_set_as_the_configuration_says() {
     let provider = Provider::new();
     let place = place(&provider, &[("cache_ttl", "1h"), ("cache_max_entries", "2"), ("cache_mode", "shadow")]);

@@ -23,8 +23,8 @@ from .errors import (
     SchemaMigrationError,
     StoreBackendError,
 )
-from .stores import MemoryStore, SQLiteStore
-from .values import ConfidenceFn, Health, Hit, HitLayer, MetricsHook, Stats, Validator, VectorDtype
+from .stores import MemoryStore, SQLiteStore, Store
+from .values import ConfidenceFn, Health, Hit, HitLayer, MetricsHook, Stats, StoredEntry, Validator, VectorDtype
 
 __all__ = [
     "AsyncEmbedder",
@@ -50,7 +50,9 @@ __all__ = [
     "SchemaMigrationError",
     "SemanticCache",
     "Stats",
+    "Store",
     "StoreBackendError",
+    "StoredEntry",
     "Validator",
     "VectorDtype",
     "to_async_embedder",

@@ -46,7 +46,7 @@ class AsyncSemanticCache:
             return known
         if embedding is None:
             try:
-                embedding = await self._embedder.embed(query)
+                embedding = await self._embedder.embed(self._cache._text(query))
             except Exception as error:
                 self._cache._failed(namespace, error)
                 return None
@@ -65,7 +65,7 @@ class AsyncSemanticCache:
         """As ``SemanticCache.put``."""
         self._cache._check_open()
         self._cache._check_sizes(query, response, metadata or {})
-        vector = await self._embedder.embed(query) if embedding is None else embedding
+        vector = await self._embedder.embed(self._cache._text(query)) if embedding is None else embedding
         await asyncio.to_thread(self._cache._put, query, response, vector, namespace, metadata, ttl)
 
     async def delete(self, query: str, *, namespace: str = "default") -> bool:

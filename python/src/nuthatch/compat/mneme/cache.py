@@ -18,7 +18,7 @@ from typing import Any
 from ... import database as databases
 from ...database import Database
 from .embedding import Embedder
-from .entries import COUNTERS, Entries, Entry, hash_of
+from .entries import COUNTERS, Entries, Entry, hash_of, normalized
 from .errors import (
     CacheClosedError,
     CheckpointError,
@@ -26,7 +26,8 @@ from .errors import (
     EmbedderMismatchError,
     QuantizationError,
 )
-from .stores import MemoryStore, SQLiteStore
+from .stored import StoredEntries
+from .stores import MemoryStore, SQLiteStore, Store, missing
 from .values import (
     ConfidenceFn,
     Health,
@@ -54,9 +55,9 @@ class SemanticCache:
     """Answers by their query, and by queries whose cosine is at least a threshold.
 
     ``path`` is a data folder of Nuthatch; ``database=`` takes an open one, also of a server, and ``name`` says under which name
-    the entries lie there. All other arguments are mneme's. Without effect are ``index_backend``, ``index_options``,
-    ``multi_process_mode`` and ``stale_check_interval``: the index is Nuthatch's, and processes that share a folder see each
-    other's writes at once.
+    the entries lie there. ``store=`` takes a store of your own, too: see ``Store``. All other arguments are mneme's. Without
+    effect are ``index_backend`` (``health`` tells it again), ``index_options``, ``multi_process_mode`` and
+    ``stale_check_interval``: the index is Nuthatch's, and processes that share a folder see each other's writes at once.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class SemanticCache:
         path: str | Path | None = None,
         embedder: Embedder | None = None,
         *,
-        store: MemoryStore | SQLiteStore | None = None,
+        store: MemoryStore | SQLiteStore | Store | None = None,
         similarity_threshold: float = 0.85,
         default_ttl: int | None = None,
         max_entries: int | None = None,
@@ -88,10 +89,8 @@ class SemanticCache:
             raise ValueError("give exactly one of path, store and database")
         if embedder is None:
             raise ValueError("give an embedder: an object with dim, fingerprint and embed")
-        if store is not None and not isinstance(store, (MemoryStore, SQLiteStore)):
-            raise ValueError(
-                f"store={store!r} is a store of one's own, which this cache cannot use; give path or database"
-            )
+        if store is not None and not isinstance(store, (MemoryStore, SQLiteStore)) and (lacks := missing(store)):
+            raise ValueError(f"store={store!r} is no store: it has no {', '.join(lacks)}; see Store, or give path")
         self.set_similarity_threshold(similarity_threshold)
         self._embedder = embedder
         self._ttl = default_ttl
@@ -103,24 +102,36 @@ class SemanticCache:
         self._normalize = normalize
         self._sizes = {"query": max_query_bytes, "response": max_response_bytes, "metadata": max_metadata_bytes}
         self._mode = multi_process_mode
+        self._index = "nuthatch" if index_backend == "auto" else index_backend
         self._lock = threading.Lock()
         self._counted: dict[str, Counter[str]] = {}
+        #: Answers that were removed since the last ``compact``.
+        self._removed = 0
         self._is_closed = False
-        self._owns = database is None
         self._store = SQLiteStore(path) if path is not None else store
-        place = "" if self._store is None else self._store.place
-        self._backend = "memory" if place == ":memory:" else "nuthatch"
-        self._database = databases.connect(place) if database is None else database
-        try:
-            wanted = {"fingerprint": embedder.fingerprint, "dim": embedder.dim, "dtype": vector_dtype}
-            self._entries = Entries(self._database, name, wanted)
-            self._dtype = self._checked(wanted)
-        except BaseException:
-            if self._owns:
-                self._database.close()
-            raise
+        place = ":memory:" if isinstance(self._store, MemoryStore) else ""
+        if isinstance(self._store, SQLiteStore):
+            place = self._store.place
+        wanted = {"fingerprint": embedder.fingerprint, "dim": embedder.dim, "dtype": vector_dtype}
+        self._opened: Database | None = None
+        self._entries: Entries | StoredEntries
+        if self._store is not None and not isinstance(self._store, (MemoryStore, SQLiteStore)):
+            self._backend = type(self._store).__name__.removesuffix("Store").lower()
+            self._entries = StoredEntries(self._store, wanted)
+        else:
+            self._backend = "memory" if place == ":memory:" else "nuthatch"
+            if database is None:
+                database = self._opened = databases.connect(place)
+            try:
+                self._entries = Entries(database, name, wanted)
+                self._check_made_with(wanted)
+            except BaseException:
+                if self._opened is not None:
+                    self._opened.close()
+                raise
+        self._dtype = str(self._entries.made_with["dtype"])
 
-    def _checked(self, wanted: dict[str, Any]) -> str:
+    def _check_made_with(self, wanted: dict[str, Any]) -> None:
         made = self._entries.made_with
         if made["dim"] != wanted["dim"]:
             raise EmbedderDimensionError(
@@ -132,7 +143,6 @@ class SemanticCache:
                 f"the cache was filled by {made['fingerprint']!r}, and the embedder is {wanted['fingerprint']!r};"
                 " open it with the embedder that filled it, or use another path"
             )
-        return str(made["dtype"])
 
     # Lookups and writes.
 
@@ -150,7 +160,7 @@ class SemanticCache:
             return known
         if embedding is None:
             try:
-                embedding = self._embedder.embed(query)
+                embedding = self._embedder.embed(self._text(query))
             except Exception as error:
                 self._failed(namespace, error)
                 return None
@@ -190,7 +200,7 @@ class SemanticCache:
                 self._expire([(namespace, hash)])
                 continue
             if not self._is_valid(entry.response):
-                self._entries.remove([(namespace, hash)])
+                self._remove([(namespace, hash)])
                 continue
             age = _age(entry, now)
             confidence = self._confidence(similarity, age, entry.metadata)
@@ -212,7 +222,7 @@ class SemanticCache:
         """Stores an answer, and replaces that of the same query. ``ttl`` is in seconds."""
         self._check_open()
         self._check_sizes(query, response, metadata or {})
-        vector = self._embedder.embed(query) if embedding is None else embedding
+        vector = self._embedder.embed(self._text(query)) if embedding is None else embedding
         self._put(query, response, vector, namespace, metadata, ttl)
 
     def _put(
@@ -241,7 +251,7 @@ class SemanticCache:
         hash = self._hash(query)
         if self._entries.get(namespace, hash) is None:
             return False
-        self._entries.remove([(namespace, hash)])
+        self._remove([(namespace, hash)])
         return True
 
     # Upkeep.
@@ -252,12 +262,23 @@ class SemanticCache:
         now = _now_ms()
         dead = [(one.namespace, one.hash) for one in self._entries.used(namespace) if 0 < one.expires_ms <= now]
         self._expire(dead)
+        if compact:
+            self.compact()
         return len(dead)
 
     def compact(self) -> int:
-        """Does nothing and returns 0: the index is merged in the background."""
+        """Merges the index, so that removed answers leave it, and returns how many this object has removed since the last time.
+
+        Without it, that happens in the background.
+        """
         self._check_open()
-        return 0
+        with self._lock:
+            count = self._removed
+        if count:
+            self._entries.compact()
+            with self._lock:
+                self._removed -= count
+        return count
 
     def list_namespaces(self) -> list[str]:
         """Lists the namespaces with answers, sorted."""
@@ -275,8 +296,7 @@ class SemanticCache:
     def _clear(self, namespace: str | None) -> int:
         self._check_open()
         found = [(one.namespace, one.hash) for one in self._entries.used(namespace)]
-        if found:
-            self._entries.remove(found)
+        self._remove(found)
         return len(found)
 
     def stats(self, *, namespace: str | None = None) -> Stats:
@@ -287,6 +307,7 @@ class SemanticCache:
             for of, more in self._counted.items():
                 if namespace in (None, of):
                     counted = {name: counted[name] + more[name] for name in COUNTERS}
+            removed = self._removed
         entries = self._entries.count(namespace)
         size = entries * self._embedder.dim * _BYTES[self._dtype]
         return Stats(
@@ -300,13 +321,13 @@ class SemanticCache:
             embedder_fingerprint=self._embedder.fingerprint,
             vector_dtype=self._dtype,
             memory_bytes_estimate=size,
-            index_tombstone_count=0,
+            index_tombstone_count=removed,
         )
 
     def health(self) -> Health:
         """Whether the cache is in order. On disk, every byte of the folder is checked."""
         self._check_open()
-        is_well = self._database.doctor().is_well
+        is_well = self._entries.is_well()
         used = list(self._entries.used())
         now = _now_ms()
         ages = [_age(entry, now) for one in used if (entry := self._entries.get(one.namespace, one.hash)) is not None]
@@ -318,7 +339,7 @@ class SemanticCache:
             entries=len(used),
             namespaces=len({one.namespace for one in used}),
             oldest_entry_age_seconds=max(ages, default=None),
-            index_backend="nuthatch",
+            index_backend=self._index,
             store_backend=self._backend,
             vector_dtype=self._dtype,
             multi_process_mode=self._mode,
@@ -406,8 +427,9 @@ class SemanticCache:
             for namespace, counted in self._counted.items():
                 self._entries.add(namespace, counted)
             self._counted.clear()
-        if self._owns:
-            self._database.close()
+        self._entries.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def __enter__(self) -> SemanticCache:
         self._check_open()
@@ -418,8 +440,11 @@ class SemanticCache:
 
     # Parts of the above.
 
+    def _text(self, query: str) -> str:
+        return normalized(query) if self._normalize else query
+
     def _hash(self, query: str) -> str:
-        return hash_of(" ".join(query.split()).casefold() if self._normalize else query)
+        return hash_of(self._text(query))
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -444,9 +469,15 @@ class SemanticCache:
         _LOG.warning("Embedder failed, so the lookup is a miss: %s", error)
         self._miss(namespace, "embedder_failure")
 
-    def _expire(self, found: list[tuple[str, str]]) -> None:
+    def _remove(self, found: list[tuple[str, str]]) -> None:
         if found:
             self._entries.remove(found)
+            with self._lock:
+                self._removed += len(found)
+
+    def _expire(self, found: list[tuple[str, str]]) -> None:
+        if found:
+            self._remove(found)
             for namespace, count in Counter(namespace for namespace, _ in found).items():
                 self._count(namespace, "expirations", "expired", {"count": count}, count)
 
@@ -458,7 +489,7 @@ class SemanticCache:
         used = sorted(self._entries.used(of), key=lambda one: one.accessed_ms)
         count = max(len(used) - limit, math.floor(len(used) * _EVICTED), 1)
         gone = [(one.namespace, one.hash) for one in used[:count]]
-        self._entries.remove(gone)
+        self._remove(gone)
         for space, many in Counter(space for space, _ in gone).items():
             self._count(space, "evictions", "eviction", {"count": many}, many)
 

@@ -19,7 +19,8 @@ from ...integrations.conditions import Test, filtered
 from ...integrations.keys import pack, unpack
 
 _ENTRY, _ACCESS, _COUNTER, _META = b"e", b"a", b"c", b"m"
-_ELEMENTS: dict[str, Elements] = {"float32": "f32", "float16": "f16", "int8": "int8"}
+#: What stands for mneme's types of components.
+ELEMENTS: dict[str, Elements] = {"float32": "f32", "float16": "f16", "int8": "int8"}
 _TIMES = struct.Struct(">QQ")
 COUNTERS = ("hits_exact", "hits_semantic", "misses", "evictions", "expirations")
 
@@ -64,8 +65,28 @@ class Entries:
         self.made_with: dict[str, Any] = json.loads(self._kv.get(_META) or spelt)
         self._vectors = self._collection(self.made_with)
 
+    @classmethod
+    def existing(cls, database: Database, name: str) -> Entries | None:
+        """Those that a database has under a name; None where it has none, and nothing is made."""
+        if f"{name}-entries" not in database.keyspaces():
+            return None
+        spelt = database.kv(f"{name}-entries").get(_META)
+        return None if spelt is None else cls(database, name, json.loads(spelt))
+
+    def close(self) -> None:
+        """Does nothing: whoever has opened the database closes it."""
+
+    def is_well(self) -> bool:
+        """Whether all of the database is in order. On disk, every byte is checked."""
+        return self._database.doctor().is_well
+
+    def drop(self) -> None:
+        """Removes all of it from the database. A call that is interrupted is made again."""
+        self._database.drop_collection(self._vectors.name)
+        self._database.drop_keyspace(self._kv.name)
+
     def _collection(self, made_with: Mapping[str, Any]) -> Collection:
-        name, elements = made_with.get("vectors", self._name), _ELEMENTS[made_with["dtype"]]
+        name, elements = made_with.get("vectors", self._name), ELEMENTS[made_with["dtype"]]
         return self._database.collection(name, dim=made_with["dim"], elements=elements, embedder="none")
 
     def requantize(self, dtype: str) -> bool:
@@ -76,7 +97,7 @@ class Entries:
         target = self._collection(wanted)
         for entry, hash, vector in self.all():
             record = {"id": _id(entry.namespace, hash), "payload": {"namespace": entry.namespace, "hash": hash}}
-            target.upsert([{**record, "vector": _fitted(vector, dtype)} if any(vector) else record])
+            target.upsert([{**record, "vector": fitted(vector, dtype)} if any(vector) else record])
         if spelt is None or not self._kv.compare_and_set(_META, spelt, json.dumps(wanted)):
             return False
         self._database.drop_collection(self._vectors.name)
@@ -84,7 +105,7 @@ class Entries:
         return True
 
     def _fitted(self, vector: Sequence[float]) -> list[float]:
-        return _fitted(vector, self.made_with["dtype"])
+        return fitted(vector, self.made_with["dtype"])
 
     def get(self, namespace: str, hash: str) -> Entry | None:
         """The entry of a query."""
@@ -119,6 +140,10 @@ class Entries:
         with self._database.batch() as batch:
             batch.kv(self._kv.name).delete([kind + key for key in keys for kind in (_ENTRY, _ACCESS)])
             batch.collection(self._vectors.name).delete([_id(*one) for one in found])
+
+    def compact(self) -> None:
+        """Merges what the vectors are searched with, so that removed ones leave it."""
+        self._vectors.optimize()
 
     def nearest(self, vector: Sequence[float], namespace: str, limit: int) -> list[tuple[str, float]]:
         """The nearest entries of a namespace: hashes with their cosines."""
@@ -179,12 +204,17 @@ class Entries:
         return found
 
 
+def normalized(query: str) -> str:
+    """A query without case and extra spaces: what is hashed and embedded, unless the cache is made with ``normalize=False``."""
+    return " ".join(query.split()).casefold()
+
+
 def hash_of(query: str) -> str:
     """The SHA-256 of a query, by which it is found."""
     return hashlib.sha256(query.encode(errors="surrogatepass")).hexdigest()
 
 
-def _fitted(vector: Sequence[float], dtype: str) -> list[float]:
+def fitted(vector: Sequence[float], dtype: str) -> list[float]:
     """A vector of the same direction whose components such elements hold."""
     if dtype != "int8":
         return [float(x) for x in vector]

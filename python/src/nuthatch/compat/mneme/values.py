@@ -34,6 +34,23 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An answer as a store of the caller's own keeps it. Times are seconds; ``ttl`` is None for ever."""
+
+    id: int
+    namespace: str
+    query_hash: str
+    query: str
+    response: str
+    embedding: bytes
+    metadata: dict[str, Any]
+    created_at: int
+    last_accessed_at: int
+    ttl: int | None
+    access_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """What a namespace, or the whole cache, holds and has done."""
 

@@ -1,1 +1,1 @@
-"""mneme's tools: ``calibrate``."""
+"""mneme's tools: ``calibrate`` and ``migrate``."""
