@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nuthatch_cassandra::{Address, Copies, Keyspace, Settings, check, init, open};
-use nuthatch_cluster::{Appended, Bucket, ClusterError, Entry, Kind, Log, RowLog};
+use nuthatch_cluster::{Appended, Bucket, ClusterError, Entry, Kind, Log, Reach, RowLog};
 
 const LEASE_MS: u64 = 1000;
 
@@ -32,7 +32,7 @@ fn log(address: &Address) -> (RowLog, Bucket) {
 }
 
 fn fence(writer: u128, epoch: u64, before: u64) -> Entry {
-    Entry { epoch, writer, before, kind: Kind::Fence { address: format!("node-{writer}") } }
+    Entry { epoch, writer, before, kind: Kind::Fence { address: format!("node-{writer}"), reach: Reach::default() } }
 }
 
 fn batches(writer: u128, epoch: u64, before: u64, bytes: &[u8]) -> Entry {
