@@ -42,6 +42,7 @@ mod telemetry;
 mod undrained_body;
 
 pub use access::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
+pub use api::cluster::ClusterState;
 pub use api::document;
 pub use audit::{AuditFile, Entry as AuditEntry, Outcome as AuditOutcome, Page as AuditPage, Who as AuditWho};
 pub use caller::Caller;
@@ -49,7 +50,7 @@ pub use clock::now;
 pub use config::Config;
 pub use listener::Tls;
 pub use problem::Problem;
-pub use server::{Server, check, run, run_for_browser, runtime};
-pub use shared::Hold;
+pub use server::{Listeners, Server, check, run, run_for_browser, runtime};
+pub use shared::{Cluster, Gate, Hold, Node};
 pub use signals::listen as listen_to_signals;
 pub use telemetry::start_logging;
