@@ -1,76 +1,47 @@
-//! What a node answers while another one owns the data: 503, and where the owner is.
-
-use std::sync::Arc;
+//! What a node answers while another one owns the data: what the owner answers.
 
 use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use nuthatch_link::{Error, ErrorKind};
-use parking_lot::Mutex;
-use serde_json::json;
+use axum::extract::Request;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 
 use crate::failure::Failure;
+use crate::forward::Forward;
+use crate::relay::Relay;
 
-/// Listens until it is dropped or [`stop`](Self::stop)ped.
+/// Answers until it is dropped; requests that it has begun to pass on go on.
 pub struct Standby {
-    owner: Arc<Mutex<String>>,
-    serving: JoinHandle<()>,
+    relay: Option<Relay>,
+    _stop: oneshot::Sender<()>,
 }
 
 impl Standby {
-    /// # Errors
-    /// `Unavailable` when the address is taken.
-    pub async fn start(listen: std::net::SocketAddr) -> Result<Self, Failure> {
-        let listener = TcpListener::bind(listen).await.map_err(|error| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("cannot listen on {listen}: {error}; choose another with --listen"),
-            )
-        })?;
-        let owner = Arc::new(Mutex::new(String::new()));
-        let known = owner.clone();
-        let answer = move || {
-            let owner = known.lock().clone();
-            async move { refuse(&owner) }
+    /// On a listener that stays open when this one stops: who connects then waits for the next to listen.
+    pub async fn start(listener: std::net::TcpListener, forward: Forward) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| nuthatch_link::Error::internal(format!("the standby's listener: {error}"));
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        let pass = move |request: Request| {
+            let forward = forward.clone();
+            async move { forward.pass(request).await }
         };
-        let routes = Router::new().route("/healthz", axum::routing::get(async || "ok")).fallback(answer);
-        let serving = tokio::spawn(async move {
-            // Ends with the task; a listener that fails leaves a node that follows, and takes over.
-            if let Err(error) = axum::serve(listener, routes).await {
+        let routes = Router::new().route("/healthz", axum::routing::get(async || "ok")).fallback(pass);
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(async move {
+            let ended = async {
+                // The sender is gone.
+                stopped.await.ok();
+            };
+            // A listener that fails leaves a node that follows, and takes over.
+            if let Err(error) = axum::serve(listener, routes).with_graceful_shutdown(ended).await {
                 tracing::error!("the standby's listener failed: {error}");
             }
         });
-        Ok(Self { owner, serving })
+        Ok(Self { relay: None, _stop: stop })
     }
 
-    /// Where the owner answers; empty: nobody knows.
-    pub fn owner_is(&self, address: &str) {
-        let mut owner = self.owner.lock();
-        if *owner != address {
-            address.clone_into(&mut owner);
-        }
+    /// What passes clients of Redis on, which stops with this.
+    pub fn relay(&mut self, relay: Relay) {
+        self.relay = Some(relay);
     }
-
-    /// The address is free again afterwards.
-    pub async fn stop(self) {
-        self.serving.abort();
-        let _aborted = self.serving.await;
-    }
-}
-
-fn refuse(owner: &str) -> Response {
-    let (detail, remedy) = match owner.is_empty() {
-        true => {
-            ("this node is a standby, and no node owns the data yet".to_string(), "try again in a moment".to_string())
-        }
-        false => (format!("this node is a standby; {owner} owns the data"), format!("ask {owner}, or try again")),
-    };
-    let problem = json!({
-        "type": "about:blank", "title": "Unavailable", "status": 503, "kind": "unavailable",
-        "detail": detail, "remedy": remedy, "owner": owner,
-    });
-    let headers = [(header::CONTENT_TYPE, "application/problem+json"), (header::RETRY_AFTER, "1")];
-    (StatusCode::SERVICE_UNAVAILABLE, headers, problem.to_string()).into_response()
 }
