@@ -257,6 +257,8 @@ enum Asked {
 
 /// Slots that a follower remembers before it compares itself with the newest checkpoint.
 const PASSED_MAX: usize = 4096;
+/// How often a follower looks that waits for somebody else to own the group.
+const UNOWNED_POLL_MS: u64 = 50;
 /// Bytes of batches in one entry, unless its first batch alone has more.
 const ENTRY_BYTES_MAX: usize = 8 << 20;
 
@@ -319,12 +321,12 @@ impl Group {
             };
             self.sending = Some(Sending { entry: self.entry(self.known.epoch, kind), sent: None, is_unclear: false });
         }
-        let slot = self.known.slot + 1;
+        let (slot, looks_after_ms) = (self.known.slot + 1, self.looks_after_ms());
         let (call, asked) = match &mut self.role {
             Role::Ended(_) => return None,
             Role::Follower { .. } if self.passed.len() > self.compares_at => (Call::Newest, Asked::Newest),
             Role::Follower { polled, .. } => {
-                if polled.is_some_and(|at| now.0 < at.0 + self.timing.poll_ms) {
+                if polled.is_some_and(|at| now.0 < at.0 + looks_after_ms) {
                     return None;
                 }
                 (Call::Read(slot), Asked::Read)
@@ -345,10 +347,18 @@ impl Group {
         Some(call)
     }
 
+    /// Whoever owns the group next shows soon.
+    fn looks_after_ms(&self) -> u64 {
+        match self.known.address.is_empty() {
+            true => self.timing.poll_ms.min(UNOWNED_POLL_MS),
+            false => self.timing.poll_ms,
+        }
+    }
+
     /// When [`next`](Self::next) may have something to do although nothing happens until then.
     pub fn wakes(&self) -> Option<Boot> {
         match &self.role {
-            Role::Follower { polled, .. } => Some(Boot(polled.map_or(0, |at| at.0 + self.timing.poll_ms))),
+            Role::Follower { polled, .. } => Some(Boot(polled.map_or(0, |at| at.0 + self.looks_after_ms()))),
             Role::Owner(owned) if self.sending.is_none() => Some(Boot(owned.renewed.0 + self.timing.beat_ms)),
             Role::Ended(_) => None,
             _ => Some(Boot(0)),

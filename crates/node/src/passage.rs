@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
+use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tokio::sync::watch;
@@ -61,7 +62,7 @@ impl Passage {
                 }
                 Way::Elsewhere => {
                     drop(counted);
-                    return self.forward.pass(request).await;
+                    return last_answer(self.forward.pass(request).await);
                 }
             }
         }
@@ -83,6 +84,12 @@ impl Passage {
     pub fn pass_on(&self) {
         self.way.send_replace(Way::Elsewhere);
     }
+}
+
+/// The client connects anew, to whatever listens here then.
+pub fn last_answer(mut answer: Response) -> Response {
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 struct Counted<'p>(&'p watch::Sender<usize>);

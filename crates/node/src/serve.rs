@@ -42,6 +42,8 @@ const CHECKPOINTS_KEPT: usize = 2;
 const HOLD_MAX: Duration = Duration::from_secs(30);
 /// How long calls under way have to end before the data is handed over.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
+/// How long connections stay open after the node has changed its part: a request that meets the end of its connection is lost.
+pub const LEAVING: Duration = Duration::from_millis(250);
 /// How long a node that has handed the data over looks for who took them.
 const NEXT_MAX: Duration = Duration::from_secs(30);
 /// How long a guard tells of a node's death at most; whoever looks later waits for the lease, if it is not over.
@@ -220,7 +222,7 @@ impl Node {
     /// Passes requests on to the owner, unless it does already.
     async fn stand_by(&self) -> Result<(), Failure> {
         let listener = self.http.try_clone().map_err(listening(&self.config))?;
-        let mut started = Standby::start(listener, self.forward.clone()).await?;
+        let mut started = Standby::start(listener, self.forward.clone())?;
         if let Some(redis) = self.redis.as_ref().filter(|_| self.config.tls.is_none()) {
             let listener = redis.try_clone().map_err(listening(&self.config))?;
             let own = self.config.redis.map(reachable).map(|at| at.to_string()).unwrap_or_default();
@@ -400,6 +402,8 @@ impl Node {
                 {
                     warn!("{failed}");
                 }
+                // Who uses a connection meanwhile is told to leave it; those that nobody uses are closed then.
+                tokio::time::sleep(LEAVING).await;
             };
             let served = server.run_then(ready, until).await;
             passage.pass_on();

@@ -97,7 +97,7 @@ impl Cluster {
     }
 
     fn stopped_node(&self, name: &str) -> Node {
-        Node = Node {
+        Node {
             store: self.store.clone(),
             folder: self.root.path().join(name),
             log: self.root.path().join(format!("{name}.log")),
@@ -177,8 +177,8 @@ pub enum Came {
     Answer(u16, Vec<u8>),
     /// It was not done: nobody took it.
     Refused,
-    /// Nobody knows.
-    Unknown,
+    /// Nobody knows: what was said instead.
+    Unknown(String),
 }
 
 pub fn call(agent: &ureq::Agent, method: &str, address: &str, path: &str, body: &[u8], json: bool) -> Came {
@@ -192,11 +192,12 @@ pub fn call(agent: &ureq::Agent, method: &str, address: &str, path: &str, body: 
         Ok(mut response) => match (response.status().as_u16(), response.body_mut().read_to_vec()) {
             // A standby says so; an owner that lost the data under the call does not know.
             (503, Ok(body)) if String::from_utf8_lossy(&body).contains("standby") => Came::Refused,
-            (503, _) | (_, Err(_)) => Came::Unknown,
+            (503, Ok(body)) => Came::Unknown(String::from_utf8_lossy(&body).into_owned()),
+            (status, Err(error)) => Came::Unknown(format!("{status}: {error}")),
             (status, Ok(body)) => Came::Answer(status, body),
         },
         Err(ureq::Error::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Came::Refused,
-        Err(_) => Came::Unknown,
+        Err(error) => Came::Unknown(error.to_string()),
     }
 }
 
@@ -206,7 +207,7 @@ pub fn ask(addresses: &[String], method: &str, path: &str, body: &[u8], json: bo
     for address in addresses.iter().cycle() {
         match call(&agent, method, address, path, body, json) {
             Came::Answer(status, body) => return (status, body),
-            Came::Refused | Came::Unknown => std::thread::sleep(Duration::from_millis(20)),
+            Came::Refused | Came::Unknown(_) => std::thread::sleep(Duration::from_millis(20)),
         }
         assert!(begun.elapsed() < PATIENCE, "nobody answers {method} {path}");
     }
@@ -238,7 +239,7 @@ pub fn kill_owners(cluster: &Cluster) {
                             Came::Answer(200, _) => drop(added_surely.fetch_add(1, Ordering::SeqCst)),
                             Came::Answer(status, body) => panic!("{status}: {}", String::from_utf8_lossy(&body)),
                             came => {
-                                if matches!(came, Came::Unknown) {
+                                if matches!(came, Came::Unknown(_)) {
                                     added_maybe.fetch_add(1, Ordering::SeqCst);
                                 }
                                 turn += 1;
