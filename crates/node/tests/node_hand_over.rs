@@ -102,9 +102,7 @@ fn callers_wait_and_are_answered_once_while_the_data_move_in_cassandra() {
 #[test]
 fn a_node_that_is_stopped_hands_the_data_over_and_no_call_through_another_fails() {
     let cluster = Cluster::with_lease(LEASE_LONG);
-    let (mut one, mut two) = (cluster.node("one"), cluster.node("two"));
-    ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/begun", b"yes", false);
-    cluster.until_followed_by(&one, &[&two]);
+    let (mut one, mut two) = cluster.owner_and_standby();
     count_while(std::slice::from_ref(&two.address), |counted| {
         until_counted(counted, 20);
         one.stop();
@@ -124,10 +122,8 @@ fn a_node_that_is_stopped_hands_the_data_over_and_no_call_through_another_fails(
 #[test]
 fn a_drained_node_does_not_take_the_data_again_before_it_is_started_anew() {
     let cluster = Cluster::with_lease(LEASE_LONG);
-    let (mut one, mut two) = (cluster.node("one"), cluster.node("two"));
+    let (mut one, mut two) = cluster.owner_and_standby();
     let both = vec![one.address.clone(), two.address.clone()];
-    ask(&both[..1], "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
-    cluster.until_followed_by(&one, &[&two]);
     let refused = cluster_command(&cluster, &["drain", &two.address]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
     let drained = cluster_command(&cluster, &["drain", &one.address]);
@@ -166,9 +162,7 @@ fn a_move_to_a_node_that_does_not_follow_is_refused_and_changes_nothing() {
 #[test]
 fn the_metrics_of_an_owner_say_who_follows() {
     let cluster = Cluster::with_lease(LEASE_LONG);
-    let (one, two) = (cluster.node("one"), cluster.node("two"));
-    ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
-    cluster.until_followed_by(&one, &[&two]);
+    let (one, _two) = cluster.owner_and_standby();
     let (status, body) = ask(std::slice::from_ref(&one.address), "GET", "/metrics", b"", false);
     let said = String::from_utf8(body).unwrap();
     assert_eq!(status, 200);

@@ -124,11 +124,8 @@ const LONG_LEASE: &str = "10m";
 #[test]
 fn nobody_waits_for_the_lease_of_an_owner_whose_process_was_killed() {
     let cluster = Cluster::with_lease(LONG_LEASE);
-    let mut one = cluster.node("one");
-    let two = cluster.node("two");
+    let (mut one, two) = cluster.owner_and_standby();
     let both = vec![one.address.clone(), two.address.clone()];
-    ask(&both[..1], "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
-    cluster.until_followed_by(&one, &[&two]);
     one.kill();
     // Before its lease is over, a silent owner's data would not be served.
     let (status, body) = ask(&both[1..], "GET", "/v1/keyspaces/k/keys/a", b"", false);
@@ -147,10 +144,7 @@ fn nobody_waits_for_the_lease_of_an_owner_whose_process_was_killed() {
 #[test]
 fn an_owner_that_hangs_is_not_taken_for_dead() {
     let cluster = Cluster::with_lease(LONG_LEASE);
-    let one = cluster.node("one");
-    let two = cluster.node("two");
-    ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
-    cluster.until_followed_by(&one, &[&two]);
+    let (one, two) = cluster.owner_and_standby();
     one.signal("-STOP");
     // A look at the log and more.
     std::thread::sleep(Duration::from_secs(2));
@@ -164,10 +158,7 @@ fn an_owner_that_hangs_is_not_taken_for_dead() {
 #[test]
 fn an_owner_whose_guard_was_killed_before_it_is_waited_for() {
     let cluster = Cluster::new();
-    let mut one = cluster.node("one");
-    let two = cluster.node("two");
-    ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
-    cluster.until_followed_by(&one, &[&two]);
+    let (mut one, two) = cluster.owner_and_standby();
     let of_one = one.child.as_ref().unwrap().id().to_string();
     let guards = std::process::Command::new("pgrep").args(["-P", &of_one]).output().unwrap().stdout;
     let guard = String::from_utf8(guards).unwrap().trim().to_string();

@@ -71,6 +71,15 @@ impl Cluster {
         node
     }
 
+    /// Two of which the first one owns the data, and has a key, and the other one follows.
+    pub fn owner_and_standby(&self) -> (Node, Node) {
+        let one = self.node("one");
+        ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
+        let two = self.node("two");
+        self.until_followed_by(&one, &[&two]);
+        (one, two)
+    }
+
     /// One that answers clients of Redis, too.
     pub fn node_with_redis(&self, name: &str) -> Node {
         let mut node = self.stopped_node(name);
