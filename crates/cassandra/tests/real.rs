@@ -56,7 +56,7 @@ fn entries_are_committed_fenced_released_and_trimmed() {
     for slot in 4..200 {
         assert_eq!(log.append(slot, &batches(2, 2, slot - 3, b"b")).unwrap(), Appended::Stored);
     }
-    let release = Entry { epoch: 2, writer: 2, before: 197, kind: Kind::Release };
+    let release = Entry { epoch: 2, writer: 2, before: 197, kind: Kind::Release { heir: String::new() } };
     assert_eq!(log.append(200, &release).unwrap(), Appended::Stored);
     // Another node reads it.
     let other = open(&address, &settings(), &bucket).unwrap();
