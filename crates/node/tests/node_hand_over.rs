@@ -123,7 +123,7 @@ fn a_node_that_is_stopped_hands_the_data_over_and_no_call_through_another_fails(
 fn a_drained_node_does_not_take_the_data_again_before_it_is_started_anew() {
     let cluster = Cluster::with_lease(LEASE_LONG);
     let (mut one, mut two) = cluster.owner_and_standby();
-    let both = vec![one.address.clone(), two.address.clone()];
+    let both = [one.address.clone(), two.address.clone()];
     let refused = cluster_command(&cluster, &["drain", &two.address]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
     let drained = cluster_command(&cluster, &["drain", &one.address]);

@@ -125,7 +125,7 @@ const LONG_LEASE: &str = "10m";
 fn nobody_waits_for_the_lease_of_an_owner_whose_process_was_killed() {
     let cluster = Cluster::with_lease(LONG_LEASE);
     let (mut one, two) = cluster.owner_and_standby();
-    let both = vec![one.address.clone(), two.address.clone()];
+    let both = [one.address.clone(), two.address.clone()];
     one.kill();
     // Before its lease is over, a silent owner's data would not be served.
     let (status, body) = ask(&both[1..], "GET", "/v1/keyspaces/k/keys/a", b"", false);
