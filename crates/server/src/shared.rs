@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use crate::access::{Invitation, Passwords, Ring, Shares, Turns};
 use crate::admission::{Admission, LONG_CALLS};
-use crate::api::cluster::ClusterState;
 use crate::audit::Book;
+use crate::cluster_state::ClusterState;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;

@@ -5,36 +5,20 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::reply;
 use crate::caller::Operating;
+use crate::cluster_state::ClusterState;
 use crate::extract::Json;
 use crate::problem::Problem;
 use crate::shared::{Cluster, Shared};
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(cluster)).routes(routes!(hand_over))
-}
-
-/// What the owner of a cluster's data says of it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ClusterState {
-    /// The address of the owner, which answers this.
-    pub owner: String,
-    /// The number of its ownership.
-    pub epoch: u64,
-    /// The newest entry of the log.
-    pub slot: u64,
-    /// Batches that are committed.
-    pub batches: u64,
-    /// Addresses of the nodes that follow and hold a connection to the owner.
-    pub standbys: Vec<String>,
-    /// Milliseconds from learning that nobody owned the data to answering.
-    pub took_over_ms: u64,
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -7,7 +7,7 @@ mod batches;
 mod bytes;
 mod caches;
 mod callers;
-pub mod cluster;
+mod cluster;
 pub mod collections;
 mod conditions;
 pub mod durable;

@@ -3,7 +3,7 @@
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::api::cluster::ClusterState;
+use crate::cluster_state::ClusterState;
 
 /// Adds them.
 pub fn register_cluster(registry: &mut Registry, state: &ClusterState) {
