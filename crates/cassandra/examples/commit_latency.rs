@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuthatch_cassandra::{Address, Copies, Settings, init, open};
-use nuthatch_cluster::{Appended, Bucket, Entry, Kind, Log};
+use nuthatch_cluster::{Appended, Bucket, Entry, Kind, Log, Reach};
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::{Consistency, SerialConsistency};
@@ -52,7 +52,12 @@ fn main() {
         (session, put.expect("a statement"), step.expect("a statement"))
     });
 
-    let fence = Entry { epoch: 1, writer: 1, before: 0, kind: Kind::Fence { address: "bench".into() } };
+    let fence = Entry {
+        epoch: 1,
+        writer: 1,
+        before: 0,
+        kind: Kind::Fence { address: "bench".into(), reach: Reach::default() },
+    };
     assert_eq!(log.append(1, &fence).expect("a fence"), Appended::Stored);
     let (mut bare, mut commits) = (Vec::new(), Vec::new());
     for n in 0..count {

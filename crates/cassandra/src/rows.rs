@@ -16,6 +16,8 @@ use crate::connection::{Connection, rows};
 /// The one group that there is so far.
 const GROUP: i32 = 0;
 const PARTS_AT_ONCE: usize = 4;
+/// Rows that are read at once while a node catches up: 16 MiB at most.
+const ROWS_AHEAD: usize = 32;
 const HEAD: &str = "heads/0";
 
 /// A keyspace with a log in it.
@@ -34,6 +36,7 @@ pub(crate) struct CqlRows {
     remove_bucket: PreparedStatement,
     remove_slots: PreparedStatement,
     sizes: PreparedStatement,
+    some: PreparedStatement,
 }
 
 impl CqlRows {
@@ -86,6 +89,10 @@ impl CqlRows {
             buckets: prepare(format!("SELECT DISTINCT grp, bucket FROM {keyspace}.log"))?,
             remove_bucket: prepare(format!("DELETE FROM {keyspace}.log WHERE grp = ? AND bucket = ?"))?,
             remove_slots: prepare(format!("DELETE FROM {keyspace}.log WHERE grp = ? AND bucket = ? AND slot <= ?"))?,
+            some: prepare(format!(
+                "SELECT slot, writer, part, parts, body FROM {keyspace}.log WHERE grp = ? AND bucket = ? AND slot >= ? AND slot <= ? \
+                 LIMIT {ROWS_AHEAD}"
+            ))?,
             sizes: prepare(format!("SELECT slot, writer, bytes FROM {keyspace}.log WHERE grp = ? AND bucket = ?"))?,
             connection,
         })
@@ -161,16 +168,13 @@ impl Rows for CqlRows {
     fn parts(&self, slot: Slot, writer: u128) -> Result<Vec<Part>> {
         let values = (GROUP, signed(slot / SLOTS_IN_BUCKET), signed(slot), Uuid::from_u128(writer));
         let found = self.ask(&named(slot), &self.parts, values)?;
-        Ok(found
-            .into_iter()
-            .map(|mut row| {
-                let body = match row.columns.get_mut(2).and_then(Option::take) {
-                    Some(CqlValue::Blob(body)) => body,
-                    _ => Vec::new(),
-                };
-                Part { number: number(&row, 0) as u32, of: number(&row, 1) as u32, body }
-            })
-            .collect())
+        Ok(found.into_iter().map(|row| part(row, 0)).collect())
+    }
+
+    fn some(&self, from: Slot, through: Slot) -> Result<Vec<(Slot, u128, Part)>> {
+        let values = (GROUP, signed(from / SLOTS_IN_BUCKET), signed(from), signed(through));
+        let found = self.ask(&named(from), &self.some, values)?;
+        Ok(found.into_iter().filter_map(|row| Some((number(&row, 0), writer(&row, 1)?, part(row, 2)))).collect())
     }
 
     fn advance(&self, step: &Advance) -> Result<Advanced> {
@@ -245,6 +249,15 @@ fn writer(row: &Row, at: usize) -> Option<u128> {
         Some(CqlValue::Uuid(writer)) => Some(writer.as_u128()),
         _ => None,
     }
+}
+
+/// Its number, how many there are, and its bytes.
+fn part(mut row: Row, at: usize) -> Part {
+    let body = match row.columns.get_mut(at + 2).and_then(Option::take) {
+        Some(CqlValue::Blob(body)) => body,
+        _ => Vec::new(),
+    };
+    Part { number: number(&row, at) as u32, of: number(&row, at + 1) as u32, body }
 }
 
 fn tenure(row: &Row, at: usize) -> Option<Tenure> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nuthatch_cassandra::{Address, Copies, Keyspace, Settings, check, init, open};
-use nuthatch_cluster::{Appended, Bucket, ClusterError, Entry, Kind, Log, RowLog};
+use nuthatch_cluster::{Appended, Bucket, ClusterError, Entry, Kind, Log, Reach, RowLog};
 
 const LEASE_MS: u64 = 1000;
 
@@ -32,7 +32,7 @@ fn log(address: &Address) -> (RowLog, Bucket) {
 }
 
 fn fence(writer: u128, epoch: u64, before: u64) -> Entry {
-    Entry { epoch, writer, before, kind: Kind::Fence { address: format!("node-{writer}") } }
+    Entry { epoch, writer, before, kind: Kind::Fence { address: format!("node-{writer}"), reach: Reach::default() } }
 }
 
 fn batches(writer: u128, epoch: u64, before: u64, bytes: &[u8]) -> Entry {
@@ -56,7 +56,7 @@ fn entries_are_committed_fenced_released_and_trimmed() {
     for slot in 4..200 {
         assert_eq!(log.append(slot, &batches(2, 2, slot - 3, b"b")).unwrap(), Appended::Stored);
     }
-    let release = Entry { epoch: 2, writer: 2, before: 197, kind: Kind::Release };
+    let release = Entry { epoch: 2, writer: 2, before: 197, kind: Kind::Release { heir: String::new() } };
     assert_eq!(log.append(200, &release).unwrap(), Appended::Stored);
     // Another node reads it.
     let other = open(&address, &settings(), &bucket).unwrap();

@@ -2,7 +2,7 @@
 
 use nuthatch_store::{Batch, Op, Table};
 
-use crate::{Entry, Kind, Slot};
+use crate::{Entry, Kind, Reach, Slot, Watch};
 
 const MAGIC: &[u8; 8] = b"NUTLOG01";
 const HASH_BYTES: usize = 32;
@@ -24,15 +24,27 @@ pub fn encode_entry(cluster: &[u8; 16], slot: Slot, entry: &Entry) -> Vec<u8> {
     out.extend_from_slice(&entry.writer.to_le_bytes());
     out.extend_from_slice(&entry.before.to_le_bytes());
     match &entry.kind {
-        Kind::Fence { address } => {
+        // Programs that know an address alone, and no heir, read past the rest.
+        Kind::Fence { address, reach } => {
             out.push(FENCE);
             put_bytes(&mut out, address.as_bytes());
+            if *reach != Reach::default() {
+                let (address, seal) = reach.watch.as_ref().map_or(("", [0; 32]), |it| (&it.address, it.seal));
+                put_bytes(&mut out, address.as_bytes());
+                out.extend_from_slice(&seal);
+                put_bytes(&mut out, reach.redis.as_bytes());
+            }
         }
         Kind::Batches(batches) => {
             out.push(BATCHES);
             batches.iter().for_each(|batch| put_bytes(&mut out, batch));
         }
-        Kind::Release => out.push(RELEASE),
+        Kind::Release { heir } => {
+            out.push(RELEASE);
+            if !heir.is_empty() {
+                put_bytes(&mut out, heir.as_bytes());
+            }
+        }
     }
     let hash = blake3::hash(&out);
     out.extend_from_slice(hash.as_bytes());
@@ -62,8 +74,15 @@ pub fn decode_entry(cluster: &[u8; 16], slot: Slot, bytes: &[u8]) -> Result<Entr
     let writer = u128::from_le_bytes(rest.array()?);
     let before = rest.number()?;
     let kind = match rest.byte()? {
-        FENCE => Kind::Fence { address: String::from_utf8_lossy(rest.bytes()?).into_owned() },
-        RELEASE => Kind::Release,
+        FENCE => {
+            let (address, mut reach) = (rest.text()?, Reach::default());
+            if !rest.0.is_empty() {
+                let watch = Watch { address: rest.text()?, seal: rest.array()? };
+                reach = Reach { watch: Some(watch).filter(|watch| !watch.address.is_empty()), redis: rest.text()? };
+            }
+            Kind::Fence { address, reach }
+        }
+        RELEASE => Kind::Release { heir: if rest.0.is_empty() { String::new() } else { rest.text()? } },
         BATCHES => {
             let mut batches = Vec::new();
             while !rest.0.is_empty() {
@@ -159,6 +178,10 @@ impl<'b> Rest<'b> {
 
     fn number(&mut self) -> Result<u64, String> {
         Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn text(&mut self) -> Result<String, String> {
+        Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
     fn bytes(&mut self) -> Result<&'b [u8], String> {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// A place in the log. The first entry has 1; 0 is before all of them.
 pub type Slot = u64;
 /// The number of an ownership. It rises by one with every fence; 0 is before the first.
@@ -40,11 +42,63 @@ pub enum Kind {
     Fence {
         /// Where the owner answers callers.
         address: String,
+        /// What else is to be known of it.
+        reach: Reach,
     },
     /// Batches in their order. None: the owner is alive.
     Batches(Vec<Arc<[u8]>>),
     /// Its writer has stopped answering and will write no more: nobody needs to wait for its lease.
-    Release,
+    Release {
+        /// The address of the node that is to own the group next; the others wait for a lease. Empty: any of them.
+        heir: String,
+    },
+}
+
+/// How else an owner is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Reach {
+    /// Who says that it has died, if somebody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
+    /// Where it answers clients of Redis; empty: nowhere.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub redis: String,
+}
+
+impl Reach {
+    /// Bytes that the addresses of an owner may have together: programs that know one of them alone take a longer entry for one that
+    /// may go.
+    const FITS_BYTES: usize = crate::ADDRESS_BYTES_MAX - 8 - 32 - 8;
+
+    /// Nothing, where the addresses are too long beside this one.
+    pub(crate) fn beside(self, address: &str) -> Self {
+        let watched = self.watch.as_ref().map_or(0, |watch| watch.address.len());
+        match address.len() + watched + self.redis.len() <= Self::FITS_BYTES {
+            true => self,
+            false => Self::default(),
+        }
+    }
+}
+
+/// A process beside an owner that outlives it, and says then that it is dead.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Watch {
+    /// Where it is asked.
+    pub address: String,
+    /// The BLAKE3 of a key that it tells nobody before the owner's process has ended. Who knows the key knows that.
+    pub seal: [u8; 32],
+}
+
+impl Watch {
+    /// Whether this key is the one that was sealed.
+    pub fn opens(&self, key: &[u8; 32]) -> bool {
+        blake3::hash(key).as_bytes() == &self.seal
+    }
+
+    /// The seal of a key.
+    pub fn seal(key: &[u8; 32]) -> [u8; 32] {
+        *blake3::hash(key).as_bytes()
+    }
 }
 
 impl Entry {
@@ -57,7 +111,7 @@ impl Entry {
     pub fn batches(&self) -> &[Arc<[u8]>] {
         match &self.kind {
             Kind::Batches(batches) => batches,
-            Kind::Fence { .. } | Kind::Release => &[],
+            Kind::Fence { .. } | Kind::Release { .. } => &[],
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, Epoch, Kind, Mark, Place, Slot};
+use crate::{Entry, Epoch, Kind, Mark, Place, Reach, Slot};
 
 /// Milliseconds on the boot clock of one node. Those of two nodes are never compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,6 +131,12 @@ pub enum Bug {
     CountsFromAnswer,
     /// A fence counts where no checkpoint reaches its slot, whatever the log before it was.
     ComparesSlotsAlone,
+    /// An owner is taken for dead without proof.
+    BelievesDeath,
+    /// An owner answers without looking at its lease.
+    IgnoresLease,
+    /// An owner that hands over goes on answering until the next one shows.
+    AnswersAfterRelease,
 }
 
 /// One node's part in one group.
@@ -138,8 +144,13 @@ pub enum Bug {
 pub struct Group {
     writer: u128,
     address: String,
+    reach: Reach,
     timing: Timing,
     known: Known,
+    /// The ownership whose owner is dead.
+    bereft: Option<Epoch>,
+    /// It never takes over.
+    abstains: bool,
     /// What it found at each slot since the newest checkpoint that it compared itself with, until it is the owner.
     passed: VecDeque<Mark>,
     /// It compares itself again when it has passed more slots than this.
@@ -163,6 +174,12 @@ pub struct Known {
     pub place: Place,
     /// Where the owner answers; empty when nobody owns the group.
     pub address: String,
+    /// How else the owner is reached.
+    #[serde(default)]
+    pub reach: Reach,
+    /// Whom the owner that released the group named.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub heir: String,
 }
 
 impl Known {
@@ -178,8 +195,16 @@ impl Known {
         self.epoch = entry.epoch;
         self.place = entry.through();
         match &entry.kind {
-            Kind::Fence { address } => self.address.clone_from(address),
-            Kind::Release => self.address.clear(),
+            Kind::Fence { address, reach } => {
+                self.address.clone_from(address);
+                self.reach.clone_from(reach);
+                self.heir.clear();
+            }
+            Kind::Release { heir } => {
+                self.address.clear();
+                self.reach = Reach::default();
+                self.heir.clone_from(heir);
+            }
             Kind::Batches(_) => {}
         }
     }
@@ -210,7 +235,8 @@ struct Ownership {
     queue: VecDeque<Arc<[u8]>>,
     /// Batches up to and with the queue.
     written: Place,
-    is_releasing: bool,
+    /// It gives the group up, to this node.
+    releasing: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -231,6 +257,8 @@ enum Asked {
 
 /// Slots that a follower remembers before it compares itself with the newest checkpoint.
 const PASSED_MAX: usize = 4096;
+/// How often a follower looks that waits for somebody else to own the group.
+const UNOWNED_POLL_MS: u64 = 50;
 /// Bytes of batches in one entry, unless its first batch alone has more.
 const ENTRY_BYTES_MAX: usize = 8 << 20;
 
@@ -242,8 +270,11 @@ impl Group {
         Self {
             writer,
             address: address.into(),
+            reach: Reach::default(),
             timing,
             known,
+            bereft: None,
+            abstains: false,
             passed,
             compares_at: PASSED_MAX,
             role,
@@ -251,6 +282,19 @@ impl Group {
             asked: None,
             bug: None,
         }
+    }
+
+    /// The same, that others reach in more ways. Without effect where the addresses are too long together.
+    #[must_use]
+    pub fn reached(self, reach: Reach) -> Self {
+        let reach = reach.beside(&self.address);
+        Self { reach, ..self }
+    }
+
+    /// The same, that follows and never takes over.
+    #[must_use]
+    pub fn abstaining(self, abstains: bool) -> Self {
+        Self { abstains, ..self }
     }
 
     /// The same with a mistake in it.
@@ -268,21 +312,21 @@ impl Group {
             && self.sending.is_none()
         {
             let is_due = now.0 >= owned.renewed.0 + self.timing.beat_ms;
-            if owned.queue.is_empty() && !owned.is_releasing && !is_due {
+            if owned.queue.is_empty() && owned.releasing.is_none() && !is_due {
                 return None;
             }
-            let kind = match owned.queue.is_empty() && owned.is_releasing {
-                true => Kind::Release,
-                false => Kind::Batches(take_some(&mut owned.queue)),
+            let kind = match owned.releasing.clone().filter(|_| owned.queue.is_empty()) {
+                Some(heir) => Kind::Release { heir },
+                None => Kind::Batches(take_some(&mut owned.queue)),
             };
             self.sending = Some(Sending { entry: self.entry(self.known.epoch, kind), sent: None, is_unclear: false });
         }
-        let slot = self.known.slot + 1;
+        let (slot, looks_after_ms) = (self.known.slot + 1, self.looks_after_ms());
         let (call, asked) = match &mut self.role {
             Role::Ended(_) => return None,
             Role::Follower { .. } if self.passed.len() > self.compares_at => (Call::Newest, Asked::Newest),
             Role::Follower { polled, .. } => {
-                if polled.is_some_and(|at| now.0 < at.0 + self.timing.poll_ms) {
+                if polled.is_some_and(|at| now.0 < at.0 + looks_after_ms) {
                     return None;
                 }
                 (Call::Read(slot), Asked::Read)
@@ -303,10 +347,18 @@ impl Group {
         Some(call)
     }
 
+    /// Whoever owns the group next shows soon.
+    fn looks_after_ms(&self) -> u64 {
+        match self.known.address.is_empty() {
+            true => self.timing.poll_ms.min(UNOWNED_POLL_MS),
+            false => self.timing.poll_ms,
+        }
+    }
+
     /// When [`next`](Self::next) may have something to do although nothing happens until then.
     pub fn wakes(&self) -> Option<Boot> {
         match &self.role {
-            Role::Follower { polled, .. } => Some(Boot(polled.map_or(0, |at| at.0 + self.timing.poll_ms))),
+            Role::Follower { polled, .. } => Some(Boot(polled.map_or(0, |at| at.0 + self.looks_after_ms()))),
             Role::Owner(owned) if self.sending.is_none() => Some(Boot(owned.renewed.0 + self.timing.beat_ms)),
             Role::Ended(_) => None,
             _ => Some(Boot(0)),
@@ -346,8 +398,12 @@ impl Group {
                 *polled = Some(began).filter(|_| self.timing.poll_ms > 0);
                 // The request was sent when the lease of whoever wrote the last entry was over, and saw nothing newer.
                 let is_over = began.0 >= moved.0 + self.timing.lease_ms;
-                if is_over || self.known.address.is_empty() {
-                    let entry = self.entry(self.known.epoch + 1, Kind::Fence { address: self.address.clone() });
+                let is_heir = self.known.heir.is_empty() || self.known.heir == self.address;
+                let is_free = self.known.address.is_empty() && is_heir;
+                let is_bereft = self.bereft == Some(self.known.epoch);
+                if (is_over || is_free || is_bereft) && !self.abstains {
+                    let (address, reach) = (self.address.clone(), self.reach.clone());
+                    let entry = self.entry(self.known.epoch + 1, Kind::Fence { address, reach });
                     self.sending = Some(Sending { entry, sent: None, is_unclear: false });
                     self.role = Role::Candidate;
                 }
@@ -418,7 +474,7 @@ impl Group {
         let before = self.known.place;
         self.known.follow(self.known.slot + 1, &entry);
         match &mut self.role {
-            Role::Owner(_) if entry.kind == Kind::Release => self.end(End::Released),
+            Role::Owner(_) if matches!(entry.kind, Kind::Release { .. }) => self.end(End::Released),
             Role::Owner(owned) => {
                 owned.renewed = sent;
                 match self.known.place > before {
@@ -472,7 +528,7 @@ impl Group {
         };
         self.passed.clear();
         let written = self.known.place;
-        self.role = Role::Owner(Ownership { renewed, queue: VecDeque::new(), written, is_releasing: false });
+        self.role = Role::Owner(Ownership { renewed, queue: VecDeque::new(), written, releasing: None });
         vec![Event::Owned(self.known.epoch)]
     }
 
@@ -501,7 +557,7 @@ impl Group {
     /// group, or is about to release it.
     pub fn write(&mut self, batch: Arc<[u8]>) -> Option<Place> {
         let Role::Owner(owned) = &mut self.role else { return None };
-        if owned.is_releasing {
+        if owned.releasing.is_some() {
             return None;
         }
         owned.queue.push_back(batch);
@@ -512,25 +568,45 @@ impl Group {
     /// Whether an answer may leave that saw everything written here up to `seen`.
     pub fn answer(&self, seen: Place, now: Boot) -> Leave {
         let Role::Owner(owned) = &self.role else { return Leave::Never };
-        if owned.is_releasing {
+        if owned.releasing.is_some() && self.bug != Some(Bug::AnswersAfterRelease) {
             return Leave::Never;
         }
         let is_committed = seen <= self.known.place || self.bug == Some(Bug::HoldsNothing);
-        match is_committed && now.0 < owned.renewed.0 + self.timing.holds_ms() {
+        let holds = now.0 < owned.renewed.0 + self.timing.holds_ms() || self.bug == Some(Bug::IgnoresLease);
+        match is_committed && holds {
             true => Leave::Yes,
             false => Leave::NotYet,
         }
     }
 
-    /// Commits what was written, and gives the group up. No answer leaves any more.
-    pub fn release(&mut self) -> Vec<Event> {
+    /// Commits what was written, and gives the group up: to the node that answers at `heir`, or to any if that is empty. No answer
+    /// leaves any more.
+    pub fn release(&mut self, heir: &str) -> Vec<Event> {
         match &mut self.role {
             Role::Owner(owned) => {
-                owned.is_releasing = true;
+                owned.releasing.get_or_insert_with(|| heir.into());
                 Vec::new()
             }
             Role::Ended(_) => Vec::new(),
             _ => self.end(End::Released),
+        }
+    }
+
+    /// Somebody says that the owner's process has ended, and proves it with the key that the owner's [`Watch`](crate::Watch) kept. Such an owner
+    /// answers nothing any more, so its lease is over; what it has sent may still come, as ever. Whether this was the owner.
+    pub fn died(&mut self, key: &[u8; 32]) -> bool {
+        let is_proof = self.known.reach.watch.as_ref().is_some_and(|watch| watch.opens(key));
+        if is_proof || self.bug == Some(Bug::BelievesDeath) {
+            self.bereft = Some(self.known.epoch);
+            self.look();
+        }
+        is_proof
+    }
+
+    /// The log may have grown: a follower does not wait until it would look.
+    pub fn look(&mut self) {
+        if let Role::Follower { polled, .. } = &mut self.role {
+            *polled = None;
         }
     }
 

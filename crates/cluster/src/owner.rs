@@ -52,6 +52,7 @@ pub struct Owner {
 
 struct Shared {
     log: Arc<dyn Log>,
+    grew: Box<dyn Fn() + Send + Sync>,
     state: Mutex<State>,
     /// Something was written, committed, or is over.
     changed: Condvar,
@@ -71,14 +72,25 @@ struct State {
 }
 
 impl Owner {
-    /// Begins to keep the lease of a group that [`follow`](crate::follow) has brought to this node.
+    /// Begins to keep the lease of a group that [`follow`](crate::follow) has brought to this node. `grew` hears when the log has
+    /// batches that it had not, or this node has released the group; `told` hears of requests that failed.
     ///
     /// # Errors
     /// `Invalid` when the system gives no thread.
-    pub fn start(log: Arc<dyn Log>, group: Group, told: impl Fn(&ClusterError) + Send + 'static) -> Result<Self> {
+    pub fn start(
+        log: Arc<dyn Log>,
+        group: Group,
+        grew: impl Fn() + Send + Sync + 'static,
+        told: impl Fn(&ClusterError) + Send + 'static,
+    ) -> Result<Self> {
         let state = State { group, lost: None, backlog: VecDeque::new(), backlog_bytes: 0, begun: 0, ended: 0 };
-        let shared =
-            Arc::new(Shared { log, state: Mutex::new(state), changed: Condvar::new(), moved: watch::Sender::new(0) });
+        let shared = Arc::new(Shared {
+            log,
+            grew: Box::new(grew),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            moved: watch::Sender::new(0),
+        });
         let worker = shared.clone();
         let thread = std::thread::Builder::new().name("nuthatch-log".into()).spawn(move || worker.run(&told));
         let thread = thread.map_err(|error| ClusterError::Invalid(format!("starting nuthatch-log: {error}")))?;
@@ -220,10 +232,10 @@ impl Owner {
         self.shared.state.lock().group.known().epoch
     }
 
-    /// Commits what was written, gives the group up, and waits until both are done. What the log has then, when this node's copy
-    /// has the same.
-    pub fn release(&self) -> Option<Known> {
-        let events = self.shared.state.lock().group.release();
+    /// Commits what was written, gives the group up, to the node that answers at `heir` or to any if that is empty, and waits until
+    /// both are done. What the log has then, when this node's copy has the same.
+    pub fn release(&self, heir: &str) -> Option<Known> {
+        let events = self.shared.state.lock().group.release(heir);
         self.shared.after(events);
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.lock().take() {
@@ -278,6 +290,9 @@ impl Shared {
     }
 
     fn after(&self, events: Vec<Event>) {
+        if events.iter().any(|event| matches!(event, Event::Committed(_) | Event::Ended(End::Released))) {
+            (self.grew)();
+        }
         {
             let mut state = self.state.lock();
             for event in events {

@@ -7,6 +7,7 @@
 //! **Invariant:** an entry of a slot up to the head is the one of the writer that owned the group there (its [`Tenure`]), and a writer
 //! has one entry for a slot. So what became of a change that was not answered, the head says.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -139,6 +140,13 @@ pub trait Rows: Send + Sync {
     /// `Unreachable`.
     fn parts(&self, slot: Slot, writer: u128) -> Result<Vec<Part>>;
 
+    /// Parts of the entries of some slots, of whoever wrote them, by slot: as many as are good to fetch at once, at least one if there
+    /// is one. Where it stops, an entry may lack its last parts.
+    ///
+    /// # Errors
+    /// `Unreachable`.
+    fn some(&self, from: Slot, through: Slot) -> Result<Vec<(Slot, u128, Part)>>;
+
     /// Compares the head and sets it.
     ///
     /// # Errors
@@ -171,12 +179,14 @@ pub struct RowLog {
     rows: Arc<dyn Rows>,
     /// The newest head that was read or set. It may be behind.
     seen: Mutex<Head>,
+    /// Entries behind the one that was read last, read with it.
+    ahead: Mutex<VecDeque<(Slot, Entry)>>,
 }
 
 impl RowLog {
     /// `address`: how the database is named to people.
     pub fn new(base: Base, address: &str, rows: Arc<dyn Rows>) -> Self {
-        Self { base, address: address.into(), rows, seen: Mutex::default() }
+        Self { base, address: address.into(), rows, seen: Mutex::default(), ahead: Mutex::default() }
     }
 
     fn corrupt(&self, slot: Slot, what: impl Into<String>, remedy: &'static str) -> ClusterError {
@@ -218,6 +228,32 @@ impl RowLog {
         decode_entry(self.base.cluster().as_bytes(), slot, &bytes).map_err(|what| self.corrupt(slot, what, LOST))
     }
 
+    /// Whole entries from a slot on, none of which the head has not reached; none where reading them one by one says what is wrong.
+    fn read_ahead(&self, head: &Head, from: Slot) -> Result<VecDeque<(Slot, Entry)>> {
+        let bucket_ends = (from / SLOTS_IN_BUCKET + 1) * SLOTS_IN_BUCKET - 1;
+        let mut found = self.rows.some(from, head.slot.min(bucket_ends))?.into_iter().peekable();
+        let mut entries = VecDeque::new();
+        for slot in from.. {
+            let mut parts = Vec::new();
+            let mut writer = None;
+            while let Some((_, by, part)) = found.next_if(|(at, ..)| *at == slot) {
+                let writer = match writer {
+                    Some(writer) => writer,
+                    None => *writer.insert(self.writer(head, slot)?),
+                };
+                if by == writer {
+                    parts.push(part);
+                }
+            }
+            let entry = join(parts).and_then(|bytes| decode_entry(self.base.cluster().as_bytes(), slot, &bytes).ok());
+            match entry {
+                Some(entry) => entries.push_back((slot, entry)),
+                None => break,
+            }
+        }
+        Ok(entries)
+    }
+
     /// Whether an entry is in the log, when the step to it was refused or not answered. `why`: what was said instead.
     fn settle(&self, slot: Slot, entry: &Entry, why: Option<ClusterError>) -> Result<Appended> {
         let head = self.look(true)?;
@@ -253,18 +289,28 @@ impl Log for RowLog {
         if head.slot < slot {
             head = self.look(false)?;
         }
-        match head.slot < slot {
-            true => Ok(None),
-            false => self.committed(&head, slot).map(Some),
+        if head.slot < slot {
+            return Ok(None);
+        }
+        let mut ahead = self.ahead.lock();
+        if ahead.front().is_some_and(|(at, _)| *at != slot) {
+            ahead.clear();
+        }
+        if ahead.is_empty() && slot < head.slot && slot > head.trimmed {
+            *ahead = self.read_ahead(&head, slot)?;
+        }
+        match ahead.pop_front() {
+            Some((_, entry)) => Ok(Some(entry)),
+            None => self.committed(&head, slot).map(Some),
         }
     }
 
     fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended> {
         self.rows.put(slot, entry.writer, split(&encode_entry(self.base.cluster().as_bytes(), slot, entry)))?;
         let change = match &entry.kind {
-            Kind::Fence { address } => Change::Owner { epoch: entry.epoch, address: address.clone() },
+            Kind::Fence { address, .. } => Change::Owner { epoch: entry.epoch, address: address.clone() },
             Kind::Batches(_) => Change::Nothing,
-            Kind::Release => Change::Released,
+            Kind::Release { .. } => Change::Released,
         };
         let (before, place, writer) = (entry.before, entry.through(), entry.writer);
         match self.rows.advance(&Advance { slot, before, place, writer, change }) {
@@ -282,7 +328,7 @@ impl Log for RowLog {
 
     fn head(&self) -> Result<Known> {
         let Head { slot, epoch, place, address, .. } = self.look(false)?;
-        Ok(Known { slot, epoch, place, address })
+        Ok(Known { slot, epoch, place, address, ..Known::default() })
     }
 
     fn slots(&self, after: Slot) -> Result<Vec<(Slot, u64)>> {

@@ -54,7 +54,7 @@ fn a_released_group_is_taken_over_without_waiting_for_its_lease() {
     let log = cluster(&Bucket::in_memory().unwrap());
     let first = owning(&log, &one);
     first.put("a", b"1").unwrap();
-    let released = first.owner.release().unwrap();
+    let released = first.owner.release("").unwrap();
     assert_eq!(released.place, 1);
     assert!(matches!(first.put("b", b"2"), Err(StoreError::Fenced { .. })), "it writes no more");
     let mut next = Follower::start(&log, &two).unwrap();
@@ -97,7 +97,7 @@ fn a_lost_answer_is_settled_by_reading_the_object_back() {
             machine.put(&format!("{what} {n:02}"), b"v").unwrap();
         }
         assert!(deaf.count.load(Ordering::SeqCst) > 20, "some were lost");
-        machine.owner.release().unwrap();
+        machine.owner.release("").unwrap();
     }
     let mut second = Follower::start(&log, &two).unwrap();
     assert!(matches!(second.take_over().unwrap(), Followed::Owns(_)));
@@ -142,7 +142,7 @@ fn a_follower_reads_thousands_of_slots_without_a_checkpoint() {
     let (_root, one, _) = folders();
     let log = cluster(&Bucket::in_memory().unwrap());
     let entry = |kind| Entry { epoch: 1, writer: 1, before: 0, kind };
-    log.append(1, &entry(Kind::Fence { address: "x".into() })).unwrap();
+    log.append(1, &entry(Kind::Fence { address: "x".into(), reach: Reach::default() })).unwrap();
     for slot in 2..=9000 {
         log.append(slot, &entry(Kind::Batches(Vec::new()))).unwrap();
     }
@@ -186,7 +186,7 @@ fn one_flipped_byte_in_any_object_is_named() {
             machine.store.checkpoint(2).unwrap();
         }
     }
-    machine.owner.release().unwrap();
+    machine.owner.release("").unwrap();
     assert_eq!(checkpoint::verify(&*log).unwrap().len(), 0);
     let whole = rows(&*machine.store);
     drop(machine);
@@ -237,7 +237,7 @@ fn a_damaged_checkpoint_is_told_and_the_one_before_it_is_used() {
         }
     }
     let whole = rows(&*machine.store);
-    machine.owner.release().unwrap();
+    machine.owner.release("").unwrap();
     drop(machine);
     let [older, newest] = log.base().checkpoints().unwrap()[..] else { panic!("two are kept") };
     let pieces = |mark| -> Vec<String> {
@@ -264,7 +264,8 @@ fn a_bucket_of_another_cluster_or_a_newer_program_is_refused() {
     let again = ObjectLog::init(&bucket, LEASE_MS).unwrap_err().to_string();
     assert!(again.contains("has a cluster already"), "{again}");
     let other = cluster(&Bucket::in_memory().unwrap());
-    let entry = Entry { epoch: 1, writer: 1, before: 0, kind: Kind::Fence { address: "x".into() } };
+    let entry =
+        Entry { epoch: 1, writer: 1, before: 0, kind: Kind::Fence { address: "x".into(), reach: Reach::default() } };
     log.append(1, &entry).unwrap();
     let bytes = bucket.get("groups/0/log/00000000000000000001").unwrap().unwrap();
     other.base().bucket().create("groups/0/log/00000000000000000001", bytes).unwrap();
@@ -379,4 +380,28 @@ impl object_store::ObjectStore for Careless {
     ) -> object_store::Result<()> {
         self.0.copy_opts(from, to, options).await
     }
+}
+
+#[test]
+fn a_fence_says_how_its_owner_is_reached_and_a_release_who_is_next() {
+    let log = cluster(&Bucket::in_memory().unwrap());
+    let watch = Watch { address: "10.0.0.1:4000".into(), seal: Watch::seal(&[7; 32]) };
+    let address = || "10.0.0.1:7700".to_string();
+    let kinds = [
+        Kind::Fence { address: address(), reach: Reach { watch: Some(watch.clone()), redis: "10.0.0.1:6380".into() } },
+        Kind::Fence { address: address(), reach: Reach { watch: Some(watch), redis: String::new() } },
+        Kind::Fence { address: address(), reach: Reach { watch: None, redis: "10.0.0.1:6380".into() } },
+        Kind::Fence { address: address(), reach: Reach::default() },
+        Kind::Release { heir: "10.0.0.2:7700".into() },
+        Kind::Release { heir: String::new() },
+    ];
+    for (slot, kind) in (1..).zip(kinds) {
+        let entry = Entry { epoch: 1, writer: 1, before: 0, kind };
+        assert_eq!(log.append(slot, &entry).unwrap(), Appended::Stored);
+        assert_eq!(log.read(slot).unwrap(), Some(entry));
+    }
+    // A trim keeps all that are fences, and nothing else.
+    log.trim(6).unwrap();
+    let kept: Vec<u64> = log.slots(0).unwrap().into_iter().map(|(slot, _)| slot).collect();
+    assert_eq!(kept, [1, 2, 3, 4]);
 }

@@ -7,7 +7,7 @@ mod support;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use nuthatch_cluster::{Bug, Timing};
+use nuthatch_cluster::{Answered, Boot, Bug, Call, Entry, Group, Kind, Known, Reach, Timing, Watch};
 use support::{Action, Bounds, Planted, World};
 
 const TIMING: Timing = Timing { beat_ms: 2, lease_ms: 3, poll_ms: 0 };
@@ -68,10 +68,13 @@ fn small(planted: Option<Planted>, left: Bounds) -> World {
 
 /// With a takeover and answers that are lost or late; with a checkpoint and a trimmed log beside that; with nodes that begin anew.
 const RUNS: [Bounds; 3] = [
-    Bounds { answers_at_once: true, time: 4, writes: 2, losses: 1, checkpoints: 0, restarts: 0 },
-    Bounds { answers_at_once: true, time: 4, writes: 1, losses: 1, checkpoints: 1, restarts: 0 },
-    Bounds { answers_at_once: true, time: 4, writes: 1, losses: 0, checkpoints: 1, restarts: 1 },
+    Bounds { answers_at_once: true, time: 4, writes: 2, losses: 1, checkpoints: 0, restarts: 0, deaths: false },
+    Bounds { answers_at_once: true, time: 4, writes: 1, losses: 1, checkpoints: 1, restarts: 0, deaths: false },
+    Bounds { answers_at_once: true, time: 4, writes: 1, losses: 0, checkpoints: 1, restarts: 1, deaths: false },
 ];
+/// With an owner that dies, and others that are told so.
+const DEATHS: Bounds =
+    Bounds { answers_at_once: true, time: 4, writes: 1, losses: 0, checkpoints: 0, restarts: 1, deaths: true };
 const LOSSES: Bounds = RUNS[0];
 const TRIMS: Bounds = RUNS[1];
 
@@ -98,6 +101,23 @@ fn no_interleaving_breaks_a_promise_of_a_log_in_rows() {
         assert!(broken.is_none(), "{broken:#?}");
         assert!(takeovers >= 2 && acknowledged >= usize::from(left.writes), "the run is too small to show anything");
     }
+}
+
+#[test]
+fn no_interleaving_breaks_a_promise_when_a_death_is_told() {
+    let losses = u8::from(std::env::var("NUTHATCH_LONG").is_ok());
+    let left = Bounds { losses, ..DEATHS };
+    for world in [small(None, left), small(None, left).in_rows()] {
+        let Explored { states, broken, takeovers, acknowledged } = explore(world, usize::MAX);
+        println!("{states} states, up to epoch {takeovers}, up to {acknowledged} acknowledged");
+        assert!(broken.is_none(), "{broken:#?}");
+        assert!(takeovers >= 2 && acknowledged >= 1, "the run is too small to show anything");
+    }
+}
+
+#[test]
+fn finds_a_death_that_is_believed_without_proof() {
+    finds(Planted::Protocol(Bug::BelievesDeath), DEATHS);
 }
 
 fn finds(planted: Planted, left: Bounds) {
@@ -156,4 +176,54 @@ fn finds_a_reader_of_rows_that_the_head_has_not_reached() {
 fn finds_an_owner_of_a_log_in_rows_that_calls_an_unknown_write_failed() {
     let planted = Planted::Protocol(Bug::FailsOnTimeout);
     finds_in(planted, small(Some(planted), LOSSES).in_rows());
+}
+
+/// A follower that has this of the log, and has looked behind it.
+fn follower(entries: &[Kind]) -> Group {
+    let timing = Timing { beat_ms: 200, lease_ms: 1000, poll_ms: 50 };
+    let mut group = Group::new(2, "n2", timing, Known::default(), Boot(0));
+    for kind in entries {
+        let entry = Entry { epoch: 1, writer: 1, before: 0, kind: kind.clone() };
+        assert!(matches!(group.next(Boot(0)), Some(Call::Read(_))));
+        group.heard(Answered::Read(Some(entry)), Boot(0));
+    }
+    group
+}
+
+/// What it does when it looks and finds nothing new.
+fn goes_on(group: &mut Group, now: Boot) -> Option<Call> {
+    assert!(matches!(group.next(now), Some(Call::Read(_))));
+    group.heard(Answered::Read(None), now);
+    group.next(now)
+}
+
+#[test]
+fn only_the_key_that_an_owners_fence_has_sealed_proves_its_death() {
+    let watch = Some(Watch { address: "n1:1".into(), seal: Watch::seal(&[7; 32]) });
+    let fence = Kind::Fence { address: "n1".into(), reach: Reach { watch, redis: String::new() } };
+    let mut group = follower(std::slice::from_ref(&fence));
+    assert!(!group.died(&[8; 32]));
+    assert_eq!(goes_on(&mut group, Boot(100)), None, "it waits for the lease");
+    assert!(group.died(&[7; 32]));
+    assert!(matches!(goes_on(&mut group, Boot(101)), Some(Call::Append(2, entry)) if entry.epoch == 2));
+    // Not of an owner before the present one.
+    let later = Kind::Fence { address: "n3".into(), reach: Reach::default() };
+    let mut group = follower(&[fence]);
+    group.next(Boot(0));
+    group.heard(Answered::Read(Some(Entry { epoch: 2, writer: 3, before: 0, kind: later })), Boot(0));
+    assert!(!group.died(&[7; 32]));
+    assert_eq!(goes_on(&mut group, Boot(100)), None);
+}
+
+#[test]
+fn a_released_group_is_its_heirs_until_the_lease_is_over_and_never_one_that_abstains() {
+    let fence = Kind::Fence { address: "n1".into(), reach: Reach::default() };
+    let release = |heir: &str| [fence.clone(), Kind::Release { heir: heir.into() }];
+    assert!(matches!(goes_on(&mut follower(&release("")), Boot(100)), Some(Call::Append(3, _))));
+    assert!(matches!(goes_on(&mut follower(&release("n2")), Boot(100)), Some(Call::Append(3, _))));
+    let mut another = follower(&release("n3"));
+    assert_eq!(goes_on(&mut another, Boot(100)), None);
+    assert!(matches!(goes_on(&mut another, Boot(1000)), Some(Call::Append(3, _))));
+    let mut abstains = follower(&release("")).abstaining(true);
+    assert_eq!(goes_on(&mut abstains, Boot(5000)), None);
 }

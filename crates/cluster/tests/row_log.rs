@@ -75,6 +75,9 @@ impl Table {
     }
 }
 
+/// Rows that are fetched at once: few, so that entries are cut.
+const SOME_ROWS: usize = 5;
+
 /// A database in memory.
 #[derive(Default)]
 struct MemoryRows(Mutex<Table>);
@@ -114,6 +117,12 @@ impl Rows for MemoryRows {
     fn parts(&self, slot: Slot, writer: u128) -> Result<Vec<Part>> {
         let table = self.0.lock();
         Ok(table.parts.range((slot, writer, 0)..=(slot, writer, u32::MAX)).map(|(_, part)| part.clone()).collect())
+    }
+
+    fn some(&self, from: Slot, through: Slot) -> Result<Vec<(Slot, u128, Part)>> {
+        let table = self.0.lock();
+        let found = table.parts.range((from, 0, 0)..=(through, u128::MAX, u32::MAX)).take(SOME_ROWS);
+        Ok(found.map(|((slot, writer, _), part)| (*slot, *writer, part.clone())).collect())
     }
 
     fn advance(&self, step: &Advance) -> Result<Advanced> {
@@ -166,7 +175,7 @@ fn rows_in_memory() -> (Arc<dyn Log>, Arc<MemoryRows>) {
 }
 
 fn fence(writer: u128, epoch: u64, before: u64) -> Entry {
-    Entry { epoch, writer, before, kind: Kind::Fence { address: format!("node-{writer}") } }
+    Entry { epoch, writer, before, kind: Kind::Fence { address: format!("node-{writer}"), reach: Reach::default() } }
 }
 
 fn batches(writer: u128, epoch: u64, before: u64, bytes: &[&[u8]]) -> Entry {
@@ -190,7 +199,10 @@ fn a_deposed_owner_commits_nothing_although_its_rows_are_there() {
     // Rows of a slot that the head has not reached.
     rows.put(4, 2, vec![Part { number: 0, of: 1, body: b"early".to_vec() }]).unwrap();
     assert_eq!(log.read(4).unwrap(), None);
-    assert_eq!(log.head().unwrap(), Known { slot: 3, epoch: 2, place: 1, address: "node-2".into() });
+    assert_eq!(
+        log.head().unwrap(),
+        Known { slot: 3, epoch: 2, place: 1, address: "node-2".into(), ..Known::default() }
+    );
     assert_eq!(log.slots(0).unwrap().iter().map(|(slot, _)| *slot).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
@@ -245,7 +257,7 @@ fn an_unknown_outcome_is_settled_and_nothing_is_there_twice_or_lost() {
                             slot: known[node].slot + 1,
                             epoch: entry.epoch,
                             place: entry.through(),
-                            address: String::new(),
+                            ..Known::default()
                         };
                         if entry.is_kept() {
                             owner = Some(entry.writer as usize - 1);
@@ -345,7 +357,7 @@ fn a_second_node_takes_over_with_every_acknowledged_write_and_the_first_is_fence
     assert_eq!(runtime.block_on(first.owner.leave()), Err(Lost::Ended(End::Fenced(2))), "it answers nobody");
     assert_eq!(runtime.block_on(second.owner.leave()), Ok(()));
     assert_eq!(names(&rows(&*second.store)), ["a", "b", "c"]);
-    second.owner.release().unwrap();
+    second.owner.release("").unwrap();
     assert_eq!(log.head().unwrap().address, "", "nobody's lease needs to be waited for");
 }
 
@@ -388,7 +400,7 @@ fn a_node_goes_on_while_the_database_loses_answers() {
     for n in 0..20 {
         machine.put(&format!("{n:02}"), b"v").unwrap();
     }
-    machine.owner.release().unwrap();
+    machine.owner.release("").unwrap();
     assert!(rows.0.lock().counts[2] > 0, "some were lost");
     rows.0.lock().dice = None;
     let mut second = Follower::start(&log, &two).unwrap();
@@ -408,7 +420,7 @@ fn one_flipped_byte_or_a_missing_row_is_named() {
             machine.store.checkpoint(2).unwrap();
         }
     }
-    machine.owner.release().unwrap();
+    machine.owner.release("").unwrap();
     assert_eq!(checkpoint::verify(&*log).unwrap().len(), 0);
     let oldest = log.base().checkpoints().unwrap()[0].slot;
     let whole = rows.0.lock().parts.clone();

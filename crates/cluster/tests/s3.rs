@@ -144,7 +144,7 @@ fn a_group_lives_on_s3() {
     assert_eq!(rows(&*machine.store), whole);
     machine.put("after", b"v").unwrap();
     assert_eq!(checkpoint::verify(&*log).unwrap().len(), 0);
-    let released = machine.owner.release().unwrap();
+    let released = machine.owner.release("").unwrap();
     assert_eq!(released.place, 21);
     assert!(matches!(machine.store.write(put("late", b"v")), Err(StoreError::Fenced { .. })));
     // Wrong credentials are told, without the secret.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nuthatch_segment::{Access, usable_memory_bytes};
 use nuthatch_store::{Store, StoreOptions};
+use parking_lot::Mutex;
 
 use crate::clock::Clock;
 use crate::{Error, Result};
@@ -72,18 +73,33 @@ pub struct Options {
 
 /// Puts a store of the caller's in front of a folder's own.
 #[derive(Clone)]
-pub struct StoreLayer(Arc<Layering>);
+pub struct StoreLayer {
+    layering: Arc<Layering>,
+    /// What is open already, until a folder is opened with it.
+    open: Arc<Mutex<Option<Arc<dyn Store>>>>,
+}
 
 type Layering = dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync;
 
 impl StoreLayer {
     /// `layering` is called once each time that a folder is opened.
     pub fn new(layering: impl Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(layering))
+        Self { layering: Arc::new(layering), open: Arc::default() }
+    }
+
+    /// The same, over a store that is open already: the folder's own, with [`Options::store_options`]. The first time that a folder is
+    /// opened with these options it takes the store as it is, which spares closing and opening it.
+    #[must_use]
+    pub fn over_open(self, store: Arc<dyn Store>) -> Self {
+        Self { open: Arc::new(Mutex::new(Some(store))), ..self }
+    }
+
+    pub(crate) fn take_open(&self) -> Option<Arc<dyn Store>> {
+        self.open.lock().take()
     }
 
     pub(crate) fn over(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        (self.0)(store)
+        (self.layering)(store)
     }
 }
 
@@ -118,6 +134,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How the store of a folder is opened with these options.
+    pub fn store_options(&self) -> StoreOptions {
+        Budget::split(self.memory_budget_bytes).store
+    }
+
     /// Checks whether a database can be opened with these options; opens nothing.
     ///
     /// # Errors

@@ -8,9 +8,15 @@
 mod bucket_commands;
 mod copy;
 mod failure;
+mod forward;
+mod guard;
+mod hand_over;
+mod passage;
 mod place;
+mod relay;
 mod serve;
 mod standby;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -41,8 +47,14 @@ enum Command {
     Status(bucket_commands::Status),
     /// Race conditional writes against the store, and look at its settings; with --verify read all that a recovery would need
     Doctor(bucket_commands::Doctor),
-    /// Follow the data in a store, and serve it over HTTP while no other node does
+    /// Follow the data in a store, and serve it while no other node does
     Serve(serve::Serve),
+    /// Have the owner hand the data over to another node
+    Move(hand_over::Move),
+    /// Have a node hand the data over, and not take it again until it is started anew
+    Drain(hand_over::Drain),
+    #[command(hide = true)]
+    Guard(guard::Guard),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +64,9 @@ fn main() -> ExitCode {
         Command::Status(args) => args.run(),
         Command::Doctor(args) => args.run(),
         Command::Serve(args) => args.run(),
+        Command::Move(args) => args.run(),
+        Command::Drain(args) => args.run(),
+        Command::Guard(args) => args.run(),
     };
     match done {
         Ok(code) => ExitCode::from(code),

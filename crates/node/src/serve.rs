@@ -1,7 +1,7 @@
 //! `serve`: a node's life. It follows the log until the owner is gone, answers as the owner until another node takes over, and begins
 //! anew.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -9,24 +9,28 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nuthatch_cluster::{
-    ADDRESS_BYTES_MAX, ClusterError, Followed, Group, Known, Log, LoggedStore, Owner, apply, boot_clock, follow,
+    ADDRESS_BYTES_MAX, Bell, ClusterError, Followed, Group, Kind, Known, Log, LoggedStore, Owner, Reach, apply,
+    boot_clock, follow,
 };
 use nuthatch_link::{Error, ErrorKind, StoreLayer};
 use nuthatch_server::config::Layers;
-use nuthatch_server::{Config, Hold, Server, listen_to_signals, start_logging};
-use nuthatch_store::{RocksStore, Store, StoreOptions};
+use nuthatch_server::{Config, Hold, Listeners, Server, listen_to_signals, start_logging};
+use nuthatch_store::{RocksStore, Store};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::copy::Copy;
 use crate::failure::Failure;
+use crate::forward::Forward;
+use crate::hand_over::Face;
+use crate::passage::Passage;
 use crate::place::{FORMS, Place};
+use crate::relay::Relay;
 use crate::standby::Standby;
+use crate::watch::{Guarded, Watcher};
 
-/// Memory of a copy that is only followed.
-const FOLLOWING: StoreOptions = StoreOptions { cache_bytes: 8 << 20, write_buffer_bytes: 8 << 20 };
 /// How often the owner looks whether a checkpoint is due.
 const LOOK: Duration = Duration::from_secs(1);
 /// What makes one due: batches that others would replay, slots (an idle owner's beats, too), or time since something was written.
@@ -36,6 +40,14 @@ const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
 const CHECKPOINTS_KEPT: usize = 2;
 /// How long an answer waits for the log.
 const HOLD_MAX: Duration = Duration::from_secs(30);
+/// How long calls under way have to end before the data is handed over.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+/// How long connections stay open after the node has changed its part: a request that meets the end of its connection is lost.
+pub const LEAVING: Duration = Duration::from_millis(250);
+/// How long a node that has handed the data over looks for who took them.
+const NEXT_MAX: Duration = Duration::from_secs(30);
+/// How long a guard tells of a node's death at most; whoever looks later waits for the lease, if it is not over.
+const LINGER: Duration = Duration::from_secs(60);
 /// How long a closed server may keep the store open.
 const CLOSING_MAX: Duration = Duration::from_secs(60);
 
@@ -52,6 +64,9 @@ pub struct Serve {
     /// How clients and other nodes reach it [default: --listen]
     #[arg(long, env = "NUTHATCH_ADVERTISE", value_name = "HOST:PORT")]
     advertise: Option<String>,
+    /// Where the process listens that tells the other nodes when this one has died; 0: any port that is free
+    #[arg(long, env = "NUTHATCH_GUARD_PORT", value_name = "PORT", default_value_t = 0)]
+    guard_port: u16,
     /// Settings of `nuthatch serve` in TOML; those in variables of the environment hold, too
     #[arg(long, env = "NUTHATCH_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -71,7 +86,45 @@ impl Serve {
         let _alone = lock(&self.data_dir)?;
         let runtime = nuthatch_server::runtime(&config)?;
         let stop = Stop::on_signals(&runtime)?;
-        let node = Node { config, advertise, log, runtime, stop };
+        let taken = |address: SocketAddr, setting: &'static str| {
+            move |error: std::io::Error| {
+                let what = format!("cannot listen on {address}: {error}; choose another with {setting}");
+                Error::new(ErrorKind::Unavailable, what)
+            }
+        };
+        let http = std::net::TcpListener::bind(config.listen).map_err(taken(config.listen, "--listen"))?;
+        let redis = config.redis.map(|at| std::net::TcpListener::bind(at).map_err(taken(at, "`redis`"))).transpose()?;
+        let guard = match Guarded::start(config.listen.ip(), self.guard_port, &advertise, LINGER) {
+            Ok(guard) => Some(Arc::new(guard)),
+            Err(failed) => {
+                warn!("no guard: {failed}; should this process die, others take over when its lease is over");
+                None
+            }
+        };
+        let bell: Arc<Bell> = Arc::default();
+        let watcher = Watcher::start(bell.clone(), advertise.clone())
+            .map_err(|error| Error::internal(format!("starting nuthatch-watch: {error}")))?;
+        let owner = Arc::new(watch::Sender::new(String::new()));
+        let here = reachable(config.listen).to_string();
+        let forward = Forward::new(owner.subscribe(), &advertise, &here, config.tls.is_some());
+        let (standby, is_drained) = (Mutex::default(), Arc::default());
+        let node = Node {
+            config,
+            advertise,
+            log,
+            runtime,
+            stop,
+            guard,
+            watcher,
+            bell,
+            http,
+            redis,
+            owner,
+            owner_redis: watch::Sender::new(String::new()),
+            forward,
+            standby,
+            is_drained,
+        };
         node.live(&self.data_dir)?;
         Ok(0)
     }
@@ -87,13 +140,7 @@ impl Serve {
         }
         // Another process would reach the folder around the log.
         layers = layers.flag("exclusive", "true");
-        let config = Config::resolve(&layers)?;
-        if config.redis.is_some() {
-            let what = "a node answers over HTTP alone so far, because Redis' answers are not held until they are committed; \
-                        leave out `redis`";
-            return Err(Error::invalid(what).into());
-        }
-        Ok(config)
+        Ok(Config::resolve(&layers)?)
     }
 }
 
@@ -136,43 +183,116 @@ struct Node {
     log: Arc<dyn Log>,
     runtime: Runtime,
     stop: Stop,
+    /// Says when this process has ended.
+    guard: Option<Arc<Guarded>>,
+    /// Listens to the owner's guard.
+    watcher: Watcher,
+    bell: Arc<Bell>,
+    /// Open for as long as the process runs: who comes while nobody answers waits.
+    http: std::net::TcpListener,
+    redis: Option<std::net::TcpListener>,
+    /// Where the owner answers; empty while nobody knows.
+    owner: Arc<watch::Sender<String>>,
+    /// The same for clients of Redis.
+    owner_redis: watch::Sender<String>,
+    forward: Forward,
+    standby: Mutex<Option<Standby>>,
+    /// It takes over no more.
+    is_drained: Arc<AtomicBool>,
 }
 
 impl Node {
     fn live(&self, folder: &Path) -> Result<(), Failure> {
+        self.runtime.block_on(self.stand_by())?;
+        match self.log.head() {
+            Ok(head) => self.owner_is(&head.address),
+            Err(failed) => warn!("{failed}"), // it is learned on the way
+        }
         while !self.stop.is_now() {
             let copy = Copy::prepare(folder, &*self.log)?;
             self.follow(copy)?;
         }
+        // What it owned, it has released.
+        if let Some(guard) = &self.guard {
+            guard.quit();
+        }
         Ok(())
+    }
+
+    /// Passes requests on to the owner, unless it does already.
+    async fn stand_by(&self) -> Result<(), Failure> {
+        let listener = self.http.try_clone().map_err(listening(&self.config))?;
+        let mut started = Standby::start(listener, self.forward.clone())?;
+        if let Some(redis) = self.redis.as_ref().filter(|_| self.config.tls.is_none()) {
+            let listener = redis.try_clone().map_err(listening(&self.config))?;
+            let own = self.config.redis.map(reachable).map(|at| at.to_string()).unwrap_or_default();
+            let advertised = self.config.redis.map(|at| beside(&self.advertise, at.port())).unwrap_or_default();
+            let owner = self.owner_redis.subscribe();
+            started.relay(Relay::start(listener, owner, (advertised, own)).map_err(listening(&self.config))?);
+        }
+        self.standby.lock().get_or_insert(started);
+        Ok(())
+    }
+
+    fn owner_is(&self, address: &str) {
+        self.owner.send_if_modified(|owner| {
+            let is_new = owner != address;
+            if is_new {
+                address.clone_into(owner);
+            }
+            is_new
+        });
+    }
+
+    fn redis_is(&self, address: &str) {
+        self.owner_redis.send_if_modified(|redis| {
+            let is_new = redis != address;
+            if is_new {
+                address.clone_into(redis);
+            }
+            is_new
+        });
     }
 
     /// Follows, and owns if it comes to that. Returns when the copy is closed, or has to be made anew.
     fn follow(&self, copy: Copy) -> Result<(), Failure> {
         let (writer, began) = (uuid::Uuid::new_v4().as_u128(), copy.known.place);
-        let mut group = Group::new(writer, &self.advertise, self.log.base().timing(), copy.known.clone(), boot_clock());
-        let store = RocksStore::open(&copy.store(), FOLLOWING)?;
-        let standby = self.runtime.block_on(Standby::start(self.config.listen))?;
+        let group = Group::new(writer, &self.advertise, self.log.base().timing(), copy.known.clone(), boot_clock());
+        let reach = Reach {
+            watch: self.guard.as_ref().and_then(|guard| guard.watch()),
+            redis: self.config.redis.map_or_else(String::new, |at| beside(&self.advertise, at.port())),
+        };
+        let mut group = group.reached(reach).abstaining(self.is_drained.load(Ordering::SeqCst));
+        // As the engine opens it, which takes it as it is when this node owns the group.
+        let options = self.config.engine_options().store_options();
+        let store = Arc::new(RocksStore::open(&copy.store(), options)?);
         info!(log = self.log.address(), slot = copy.known.slot, "following");
+        self.watcher.of(copy.known.reach.watch.as_ref());
         let mut bring = |group: &Group, entry: nuthatch_cluster::Entry| {
-            standby.owner_is(&group.known().address);
-            apply(&store, &*self.log, group.known().slot, &entry)
+            let known = group.known();
+            self.owner_is(&known.address);
+            self.redis_is(&known.reach.redis);
+            self.watcher.of(known.reach.watch.as_ref());
+            apply(&*store, &*self.log, known.slot, &entry)
         };
         let mut told = |failed: &ClusterError| warn!("{failed}");
-        let followed = follow(&*self.log, &mut group, &self.stop.now, &mut bring, &mut told);
-        self.runtime.block_on(standby.stop());
-        match followed? {
+        match follow(&*self.log, &mut group, &self.stop.now, &self.bell, &mut bring, &mut told)? {
             Followed::Owns(epoch) => {
+                let since = Instant::now();
+                let guard = self.guard.clone();
+                let grew = move || guard.iter().for_each(|guard| guard.ring());
                 // At once: from here on the lease is kept.
                 let told = |failed: &ClusterError| warn!("{failed}");
-                let owner = Arc::new(Owner::start(self.log.clone(), group, told)?);
+                let owner = Arc::new(Owner::start(self.log.clone(), group, grew, told)?);
                 info!(epoch, "this node owns the data");
-                store.flush()?;
-                drop(store);
+                self.owner_is(&self.advertise);
+                self.redis_is(&self.config.redis.map_or_else(String::new, |at| beside(&self.advertise, at.port())));
+                self.watcher.of(None);
+                *self.standby.lock() = None;
                 if copy.is_new || owner.known().place > began {
                     copy.drop_indexes()?;
                 }
-                self.own(copy, &owner)
+                self.own(copy, store, &owner, since)
             }
             Followed::Stopped => {
                 store.flush()?;
@@ -186,29 +306,46 @@ impl Node {
         }
     }
 
-    fn own(&self, copy: Copy, owner: &Arc<Owner>) -> Result<(), Failure> {
+    fn own(&self, copy: Copy, store: Arc<dyn Store>, owner: &Arc<Owner>, since: Instant) -> Result<(), Failure> {
         let given: Arc<Mutex<Given>> = Arc::default();
         let checkpoints = Checkpoints::start(given.clone(), owner.clone())?;
-        let served = self.serve(&copy, owner, given.clone());
+        let (served, released) = self.serve(&copy, store, owner, given.clone(), since);
         checkpoints.stop();
         wait_until_closed(&given)?;
-        if let Some(lost) = owner.lost_now() {
-            warn!("this node no longer owns the data: {lost}");
-            return Ok(());
-        }
-        let released = owner.release();
-        served?;
-        match released {
+        let released = match released {
             Some(known) => {
-                info!(slot = known.slot, "released; another node takes over at once");
-                copy.closed(&*self.log, known)
+                // The engine may not write any more what it would write in the end, which it can do without.
+                if let Err(failed) = served {
+                    debug!("closing a copy that is no longer this node's to write: {failed}");
+                }
+                Some(known)
             }
+            None => {
+                if let Some(lost) = owner.lost_now() {
+                    warn!("this node no longer owns the data: {lost}");
+                    return Ok(());
+                }
+                let released = owner.release("");
+                served?;
+                released
+            }
+        };
+        match released {
+            Some(known) => copy.closed(&*self.log, known),
             None => Ok(()),
         }
     }
 
-    /// Answers until the node is told to stop, or no longer owns the data.
-    fn serve(&self, copy: &Copy, owner: &Arc<Owner>, given: Arc<Mutex<Given>>) -> Result<(), Failure> {
+    /// Answers until the node is told to stop or to hand the data over, or no longer owns them. What the log has then, if this node has
+    /// released them.
+    fn serve(
+        &self,
+        copy: &Copy,
+        store: Arc<dyn Store>,
+        owner: &Arc<Owner>,
+        given: Arc<Mutex<Given>>,
+        since: Instant,
+    ) -> (Result<(), Failure>, Option<Known>) {
         let (log, checkpointing) = (self.log.clone(), copy.checkpointing());
         let owned = owner.clone();
         let layer = StoreLayer::new(move |inner| {
@@ -229,21 +366,99 @@ impl Node {
                 Err(Error::new(ErrorKind::Unavailable, what))
             })
         });
-        self.runtime.block_on(async {
-            let server = Server::bind(self.config.clone()).await?.of_a_copy(layer, hold);
-            let stop = self.stop.clone();
-            let until = owner.clone();
-            server
-                .run(async move {
-                    tokio::select! {
-                        () = stop.told() => {}
-                        _ = until.lost() => {}
-                    }
-                })
-                .await?;
-            Ok(())
-        })
+        let passage = Passage::new(self.forward.clone());
+        let entrance = passage.clone();
+        let (face, mut asked) =
+            Face::new(owner.clone(), self.guard.clone(), self.advertise.clone(), self.is_drained.clone());
+        let node = nuthatch_server::Node {
+            layer: layer.over_open(store),
+            hold,
+            gate: Arc::new(move |request, next| Box::pin(entrance.clone().through(request, next))),
+            cluster: face.clone(),
+        };
+        let mut released = None;
+        let served = self.runtime.block_on(async {
+            let copied = |listener: &std::net::TcpListener| listener.try_clone().map_err(listening(&self.config));
+            let http = Some(copied(&self.http)?);
+            let redis = self.redis.as_ref().map(copied).transpose()?;
+            let server = Server::bind_to(self.config.clone(), Listeners { http, redis }).await?.of_a_copy(node);
+            let ready = || {
+                passage.open();
+                let milliseconds = face.answers_since(since);
+                info!(milliseconds, "answering");
+            };
+            let until = async {
+                let heir = tokio::select! {
+                    () = self.stop.clone().told() => Some(String::new()),
+                    _ = owner.lost() => None,
+                    heir = asked.recv() => heir,
+                };
+                if let Some(heir) = heir {
+                    released = self.hand_over(&passage, owner, heir).await;
+                }
+                passage.pass_on();
+                if !self.stop.is_now()
+                    && let Err(failed) = self.stand_by().await
+                {
+                    warn!("{failed}");
+                }
+                // Who uses a connection meanwhile is told to leave it; those that nobody uses are closed then.
+                tokio::time::sleep(LEAVING).await;
+            };
+            let served = server.run_then(ready, until).await;
+            passage.pass_on();
+            Ok(served?)
+        });
+        (served, released)
     }
+
+    /// Lets calls under way end, commits what they wrote, and gives the group up. What the log has then.
+    async fn hand_over(&self, passage: &Passage, owner: &Arc<Owner>, heir: String) -> Option<Known> {
+        let since = Instant::now();
+        passage.close(DRAIN_MAX).await;
+        let (owner, ended) = (owner.clone(), since.elapsed());
+        let released = tokio::task::spawn_blocking(move || owner.release(&heir)).await.ok().flatten();
+        self.owner_is("");
+        let known = released?;
+        info!(
+            slot = known.slot,
+            calls_ended_ms = ended.as_millis() as u64,
+            released_ms = since.elapsed().as_millis() as u64,
+            "released; another node takes over at once"
+        );
+        let (log, owner, slot) = (self.log.clone(), self.owner.clone(), known.slot + 1);
+        // What waits here waits for that node's address, and this node follows only when the folder is closed.
+        let learning = std::thread::Builder::new().name("nuthatch-next".into());
+        if let Err(failed) = learning.spawn(move || learn_next(&*log, &owner, slot)) {
+            warn!("starting nuthatch-next: {failed}");
+        }
+        Some(known)
+    }
+}
+
+/// Looks for the fence of the next owner in a slot, unless its address is learned otherwise.
+fn learn_next(log: &dyn Log, owner: &watch::Sender<String>, slot: u64) {
+    let since = Instant::now();
+    while owner.borrow().is_empty() && since.elapsed() < NEXT_MAX {
+        if let Ok(Some(entry)) = log.read(slot) {
+            if let Kind::Fence { address, .. } = entry.kind {
+                owner.send_if_modified(|owner| {
+                    let is_open = owner.is_empty();
+                    if is_open {
+                        *owner = address;
+                    }
+                    is_open
+                });
+            }
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn listening(config: &Config) -> impl Fn(std::io::Error) -> Failure + use<> {
+    let listen = config.listen;
+    move |error| Error::internal(format!("the listener at {listen}: {error}")).into()
 }
 
 /// The stores of the folder while it is open.
@@ -368,6 +583,22 @@ fn lock(folder: &Path) -> Result<std::fs::File, Failure> {
         }
         Err(std::fs::TryLockError::Error(error)) => Err(io(&path)(error)),
     }
+}
+
+/// Another port of the host in an address.
+pub fn beside(address: &str, port: u16) -> String {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    format!("{host}:{port}")
+}
+
+/// Where a listener on all addresses is reached from this machine.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + use<> {

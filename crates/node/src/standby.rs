@@ -1,76 +1,103 @@
-//! What a node answers while another one owns the data: 503, and where the owner is.
+//! What a node answers while another one owns the data: what the owner answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use nuthatch_link::{Error, ErrorKind};
-use parking_lot::Mutex;
-use serde_json::json;
+use axum::extract::Request;
+use axum::routing::get;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
 
 use crate::failure::Failure;
+use crate::forward::Forward;
+use crate::passage::last_answer;
+use crate::relay::Relay;
+use crate::serve::LEAVING;
 
-/// Listens until it is dropped or [`stop`](Self::stop)ped.
+/// After a failed accept, which is nearly always about too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a client may take for the head of a request.
+const HEAD: Duration = Duration::from_secs(30);
+/// How long requests that were begun have to end once the node owns the data.
+const ENDING: Duration = Duration::from_secs(60);
+
+/// Answers until it is dropped; requests that it has begun to pass on go on.
 pub struct Standby {
-    owner: Arc<Mutex<String>>,
-    serving: JoinHandle<()>,
+    relay: Option<Relay>,
+    _stop: oneshot::Sender<()>,
 }
 
 impl Standby {
-    /// # Errors
-    /// `Unavailable` when the address is taken.
-    pub async fn start(listen: std::net::SocketAddr) -> Result<Self, Failure> {
-        let listener = TcpListener::bind(listen).await.map_err(|error| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("cannot listen on {listen}: {error}; choose another with --listen"),
-            )
-        })?;
-        let owner = Arc::new(Mutex::new(String::new()));
-        let known = owner.clone();
-        let answer = move || {
-            let owner = known.lock().clone();
-            async move { refuse(&owner) }
-        };
-        let routes = Router::new().route("/healthz", axum::routing::get(async || "ok")).fallback(answer);
-        let serving = tokio::spawn(async move {
-            // Ends with the task; a listener that fails leaves a node that follows, and takes over.
-            if let Err(error) = axum::serve(listener, routes).await {
-                tracing::error!("the standby's listener failed: {error}");
-            }
-        });
-        Ok(Self { owner, serving })
+    /// On a listener that stays open when this one stops: who connects then waits for the next to listen.
+    pub fn start(listener: std::net::TcpListener, forward: Forward) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| nuthatch_link::Error::internal(format!("the standby's listener: {error}"));
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = TcpListener::from_std(listener).map_err(failed)?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(serve(listener, forward, stopped));
+        Ok(Self { relay: None, _stop: stop })
     }
 
-    /// Where the owner answers; empty: nobody knows.
-    pub fn owner_is(&self, address: &str) {
-        let mut owner = self.owner.lock();
-        if *owner != address {
-            address.clone_into(&mut owner);
-        }
-    }
-
-    /// The address is free again afterwards.
-    pub async fn stop(self) {
-        self.serving.abort();
-        let _aborted = self.serving.await;
+    /// What passes clients of Redis on, which stops with this.
+    pub fn relay(&mut self, relay: Relay) {
+        self.relay = Some(relay);
     }
 }
 
-fn refuse(owner: &str) -> Response {
-    let (detail, remedy) = match owner.is_empty() {
-        true => {
-            ("this node is a standby, and no node owns the data yet".to_string(), "try again in a moment".to_string())
+fn routes(forward: Forward, is_leaving: Arc<AtomicBool>) -> Router {
+    let pass = move |request: Request| {
+        let (forward, is_leaving) = (forward.clone(), is_leaving.clone());
+        async move {
+            let answer = forward.pass(request).await;
+            if is_leaving.load(Ordering::SeqCst) { last_answer(answer) } else { answer }
         }
-        false => (format!("this node is a standby; {owner} owns the data"), format!("ask {owner}, or try again")),
     };
-    let problem = json!({
-        "type": "about:blank", "title": "Unavailable", "status": 503, "kind": "unavailable",
-        "detail": detail, "remedy": remedy, "owner": owner,
-    });
-    let headers = [(header::CONTENT_TYPE, "application/problem+json"), (header::RETRY_AFTER, "1")];
-    (StatusCode::SERVICE_UNAVAILABLE, headers, problem.to_string()).into_response()
+    Router::new().route("/healthz", get(async || "ok")).fallback(pass)
+}
+
+async fn serve(listener: TcpListener, forward: Forward, mut stopped: oneshot::Receiver<()>) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http2().timer(TokioTimer::new());
+    let (builder, graceful) = (Arc::new(builder), GracefulShutdown::new());
+    let is_leaving = Arc::new(AtomicBool::new(false));
+    let routes = routes(forward, is_leaving.clone());
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = &mut stopped => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                warn!(%error, "a connection could not be accepted");
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        if stream.set_nodelay(true).is_err() {
+            continue; // it closed before it began
+        }
+        let (builder, routes, watcher) = (builder.clone(), routes.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+            if let Err(error) = watcher.watch(connection.into_owned()).await {
+                debug!(error, "a connection ended");
+            }
+        });
+    }
+    drop(listener);
+    is_leaving.store(true, Ordering::SeqCst);
+    sleep(LEAVING).await;
+    if timeout(ENDING, graceful.shutdown()).await.is_err() {
+        warn!("some requests that were passed on did not end");
+    }
 }

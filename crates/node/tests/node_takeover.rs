@@ -8,6 +8,7 @@ mod nodes;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use nodes::*;
 use serde_json::{Value, json};
@@ -115,4 +116,57 @@ fn the_doctor_says_what_is_damaged_in_a_bucket() {
     let status = one.child.take().unwrap().wait().unwrap();
     assert_eq!(status.code(), Some(6), "{}", one.said());
     assert!(one.said().contains(&name), "{}", one.said());
+}
+
+/// A lease that no test waits for.
+const LONG_LEASE: &str = "10m";
+
+#[test]
+fn nobody_waits_for_the_lease_of_an_owner_whose_process_was_killed() {
+    let cluster = Cluster::with_lease(LONG_LEASE);
+    let (mut one, two) = cluster.owner_and_standby();
+    let both = [one.address.clone(), two.address.clone()];
+    one.kill();
+    // Before its lease is over, a silent owner's data would not be served.
+    let (status, body) = ask(&both[1..], "GET", "/v1/keyspaces/k/keys/a", b"", false);
+    assert_eq!((status, &body[..]), (200, &b"1"[..]));
+    let status = cluster.status();
+    assert_eq!((&status["owner"], &status["epoch"]), (&json!(two.address), &json!(2)));
+    // And again, with the roles changed.
+    let mut two = two;
+    one.start();
+    cluster.until_followed_by(&two, &[&one]);
+    two.kill();
+    let (status, body) = ask(&both[..1], "GET", "/v1/keyspaces/k/keys/a", b"", false);
+    assert_eq!((status, &body[..]), (200, &b"1"[..]));
+}
+
+#[test]
+fn an_owner_that_hangs_is_not_taken_for_dead() {
+    let cluster = Cluster::with_lease(LONG_LEASE);
+    let (one, two) = cluster.owner_and_standby();
+    one.signal("-STOP");
+    // A look at the log and more.
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(cluster.status()["owner"], json!(one.address));
+    one.signal("-CONT");
+    let (status, body) = ask(std::slice::from_ref(&two.address), "GET", "/v1/keyspaces/k/keys/a", b"", false);
+    assert_eq!((status, &body[..]), (200, &b"1"[..]), "the standby passes on what the owner answers");
+    assert_eq!(cluster.status()["epoch"], json!(1));
+}
+
+#[test]
+fn an_owner_whose_guard_was_killed_before_it_is_waited_for() {
+    let cluster = Cluster::new();
+    let (mut one, two) = cluster.owner_and_standby();
+    let of_one = one.child.as_ref().unwrap().id().to_string();
+    let guards = std::process::Command::new("pgrep").args(["-P", &of_one]).output().unwrap().stdout;
+    let guard = String::from_utf8(guards).unwrap().trim().to_string();
+    assert!(!guard.is_empty() && !guard.contains('\n'), "one guard: {guard:?}");
+    assert!(std::process::Command::new("kill").args(["-KILL", &guard]).status().unwrap().success());
+    // The owner goes on without it.
+    ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/a", b"2", false);
+    one.kill();
+    let (status, body) = ask(std::slice::from_ref(&two.address), "GET", "/v1/keyspaces/k/keys/a", b"", false);
+    assert_eq!((status, &body[..]), (200, &b"2"[..]));
 }

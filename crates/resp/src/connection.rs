@@ -187,6 +187,11 @@ fn flush(session: &mut Session, stream: &mut dyn Stream, out: &mut Vec<u8>) -> s
     if out.is_empty() {
         return Ok(());
     }
+    if let Err(failure) = session.hold_replies() {
+        out.clear();
+        Reply::Error(failure.line()).write(session.protocol(), out);
+        session.end();
+    }
     stream.write_all(out)?;
     stream.flush()?;
     out.clear();

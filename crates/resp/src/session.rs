@@ -99,6 +99,14 @@ impl Session {
         Ok(())
     }
 
+    /// What the replies show may be shown.
+    pub fn hold_replies(&self) -> Outcome<()> {
+        match &self.shared.settings.hold {
+            Some(hold) => Ok(hold.wait()?),
+            None => Ok(()),
+        }
+    }
+
     pub fn note_write(&mut self) {
         self.wrote = true;
     }

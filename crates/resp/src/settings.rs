@@ -1,9 +1,10 @@
 //! How the protocol is served.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_link::{Clock, Durability};
+use nuthatch_link::{Clock, Durability, Result};
 
 use crate::counts::Counts;
 use crate::protocol::Limits;
@@ -35,6 +36,30 @@ pub struct Settings {
     pub clock: Clock,
     /// Where the server counts.
     pub counts: Arc<Counts>,
+    /// What replies wait for before they leave, where others may take the data over; its error is the reply then, and ends the
+    /// connection. Called on the connection's own thread.
+    pub hold: Option<HoldReplies>,
+}
+
+/// See [`Settings::hold`].
+#[derive(Clone)]
+pub struct HoldReplies(Arc<dyn Fn() -> Result<()> + Send + Sync>);
+
+impl HoldReplies {
+    /// `wait` returns once replies may leave.
+    pub fn new(wait: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(wait))
+    }
+
+    pub(crate) fn wait(&self) -> Result<()> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for HoldReplies {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("HoldReplies")
+    }
 }
 
 impl Default for Settings {
@@ -51,6 +76,7 @@ impl Default for Settings {
             redis_version: "7.2.4",
             clock: Clock::system(),
             counts: Arc::default(),
+            hold: None,
         }
     }
 }

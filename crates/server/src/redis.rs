@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuthatch_link::{Database, Error, Result as EngineResult};
-use nuthatch_resp::{Gate, Grant, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
+use nuthatch_resp::{Gate, Grant, HoldReplies, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
 use parking_lot::Mutex;
 use rustls::{ServerConnection, StreamOwned};
 use tracing::error;
@@ -34,6 +34,10 @@ pub fn start(listener: TcpListener, tls: Option<Arc<Tls>>, shared: &Arc<Shared>)
         input_bytes_max: usize::try_from(shared.config.bodies_memory_bytes).unwrap_or(usize::MAX),
         stalled_after: shared.config.body_timeout,
         counts: shared.redis.clone(),
+        hold: shared.hold().cloned().map(|hold| {
+            let runtime = tokio::runtime::Handle::current();
+            HoldReplies::new(move || runtime.block_on(hold()))
+        }),
         ..Settings::default()
     };
     let gate = Arc::new(KeyGate { shared: shared.clone(), tenants: Mutex::default() });

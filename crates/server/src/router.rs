@@ -7,7 +7,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use nuthatch_flight::Health;
 
-use crate::middleware::{hold, observe, watch};
+use crate::middleware::{gated, hold, observe, watch};
 use crate::parameters::refuse_unknown;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -16,7 +16,8 @@ use crate::{api, console, grpc, mcp};
 /// Everything that the server answers.
 pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
     let (router, _) = api::all().split_for_parts();
-    router
+    let gate = shared.gate().cloned();
+    let router = router
         .merge(console::routes())
         .merge(mcp::routes())
         .merge(grpc::routes(&shared, health))
@@ -26,5 +27,6 @@ pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
         .layer(from_fn_with_state(shared.clone(), watch))
         .layer(from_fn(refuse_unknown))
         .layer(from_fn_with_state(shared.clone(), observe))
-        .with_state(shared)
+        .with_state(shared);
+    gated(router, gate)
 }

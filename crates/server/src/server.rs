@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::faces::Faces;
 use crate::listener::Tls;
 use crate::proxy::Proxy;
-use crate::shared::{Hold, Shared};
+use crate::shared::{Node, Shared};
 use crate::signals::{self, Stopping};
 use crate::telemetry::start_logging;
 
@@ -33,6 +33,15 @@ pub struct Server {
     tls: Option<Arc<Tls>>,
     shared: Arc<Shared>,
     store_layer: Option<StoreLayer>,
+}
+
+/// Listeners of the caller's.
+#[derive(Default)]
+pub struct Listeners {
+    /// Of HTTP; `None`: one is made where the configuration says.
+    pub http: Option<std::net::TcpListener>,
+    /// The same of Redis' protocol.
+    pub redis: Option<std::net::TcpListener>,
 }
 
 /// Runs a server in this process until SIGTERM or SIGINT. A second signal ends the process at once, which loses nothing that was
@@ -73,7 +82,7 @@ pub fn run_for_browser(
     let shutdown_timeout = config.shutdown_timeout;
     let ended = runtime.block_on(async {
         let (invitation, code) = Invitation::new(tenant, scopes, clock::now())?;
-        let server = Server::bind_for(config, Some(invitation)).await?;
+        let server = Server::bind_for(config, Some(invitation), Listeners::default()).await?;
         let url = format!("http://{}/ui/#code={code}", server.address()?);
         let Stopping { stop, .. } = signals::listen()?;
         server.run_then(|| opened(&url), stop).await
@@ -114,10 +123,18 @@ impl Server {
     /// # Errors
     /// `Invalid` for a configuration that would be unsafe or cannot work; `Unavailable` when the address is taken.
     pub async fn bind(config: Config) -> Result<Self> {
-        Self::bind_for(config, None).await
+        Self::bind_for(config, None, Listeners::default()).await
     }
 
-    async fn bind_for(config: Config, invitation: Option<Invitation>) -> Result<Self> {
+    /// The same, with listeners that are there already: connections that came before wait in them.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub async fn bind_to(config: Config, listeners: Listeners) -> Result<Self> {
+        Self::bind_for(config, None, listeners).await
+    }
+
+    async fn bind_for(config: Config, invitation: Option<Invitation>, given: Listeners) -> Result<Self> {
         let tls = checks::check(&config)?.map(Arc::new);
         let folder = checks::data_dir(&config)?.to_path_buf();
         let ring = Ring::open(&folder)?;
@@ -127,12 +144,20 @@ impl Server {
                 Error::new(ErrorKind::Unavailable, message)
             }
         };
-        let listener = match config.api {
-            true => Some(TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?),
-            false => None,
+        let adopted = |listener: std::net::TcpListener| {
+            listener.set_nonblocking(true)?;
+            TcpListener::from_std(listener)
         };
-        let redis = config.redis.map(|address| std::net::TcpListener::bind(address).map_err(taken(address, "--redis")));
-        let redis = redis.transpose()?;
+        let listener = match (config.api, given.http) {
+            (true, Some(listener)) => Some(adopted(listener).map_err(taken(config.listen, "--listen"))?),
+            (true, None) => Some(TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?),
+            (false, _) => None,
+        };
+        let redis = match (config.redis, given.redis) {
+            (Some(_), Some(listener)) => Some(listener),
+            (Some(address), None) => Some(std::net::TcpListener::bind(address).map_err(taken(address, "--redis"))?),
+            (None, _) => None,
+        };
         let shared = Shared::new(config, &folder, ring, invitation);
         let proxy = match shared.config.proxy.clone() {
             Some(proxy) => {
@@ -145,12 +170,11 @@ impl Server {
         Ok(Self { listener, redis, proxy, tls, shared, store_layer: None })
     }
 
-    /// Answers for a folder that is one node's copy of data that others may take over: every batch goes through `layer`, and every
-    /// answer of HTTP waits for `hold`.
+    /// Answers for a folder that is one node's copy of data that others may take over.
     #[must_use]
-    pub fn of_a_copy(self, layer: StoreLayer, hold: Hold) -> Self {
-        self.shared.hold_answers(hold);
-        Self { store_layer: Some(layer), ..self }
+    pub fn of_a_copy(self, node: Node) -> Self {
+        self.shared.join(node.hold, node.gate, node.cluster);
+        Self { store_layer: Some(node.layer), ..self }
     }
 
     /// Where it listens for HTTP, or for the proxy where that is all: tells the port where the configuration left it to the system.
@@ -194,7 +218,10 @@ impl Server {
     }
 
     /// The same, and calls `ready` once it answers.
-    async fn run_then(self, ready: impl FnOnce(), stop: impl Future<Output = ()>) -> Result<()> {
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_then(self, ready: impl FnOnce(), stop: impl Future<Output = ()>) -> Result<()> {
         let (address, proxy_address, shared) = (self.address()?, self.proxy_address()?, self.shared);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let mut faces = Faces::new(shared.config.shutdown_timeout).await;

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use nuthatch_link::{Database, Result as EngineResult};
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::Response;
+use nuthatch_link::{Database, Result as EngineResult, StoreLayer};
 use nuthatch_mcp::Streams;
 use nuthatch_resp::Counts;
 use tokio::sync::watch;
@@ -13,12 +16,40 @@ use tokio::sync::watch;
 use crate::access::{Invitation, Passwords, Ring, Shares, Turns};
 use crate::admission::{Admission, LONG_CALLS};
 use crate::audit::Book;
+use crate::cluster_state::ClusterState;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 
 /// What an answer waits for before it leaves; its error is answered instead.
 pub type Hold = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = EngineResult<()>> + Send>> + Send + Sync>;
+
+/// What a request goes through before anything else looks at it: it may wait there, or be answered by another node.
+pub type Gate = Arc<dyn Fn(Request, Next) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
+
+/// The cluster that this server is a node of.
+pub trait Cluster: Send + Sync {
+    /// What its owner says of it.
+    fn state(&self) -> ClusterState;
+
+    /// Begins to hand the data over to the node at this address, or to any if that is empty. `drain`: for good.
+    ///
+    /// # Errors
+    /// `Conflict` when nobody is there to take it.
+    fn hand_over(&self, to: String, drain: bool) -> EngineResult<()>;
+}
+
+/// What makes a server one node of several.
+pub struct Node {
+    /// Every batch of the folder goes through this.
+    pub layer: StoreLayer,
+    /// Every answer waits for this.
+    pub hold: Hold,
+    /// Every request of HTTP goes through this.
+    pub gate: Gate,
+    /// Who owns the data.
+    pub cluster: Arc<dyn Cluster>,
+}
 
 pub struct Shared {
     pub config: Config,
@@ -39,6 +70,8 @@ pub struct Shared {
     database: OnceLock<Database>,
     /// Set before anybody is answered, where answers are held.
     hold: OnceLock<Hold>,
+    gate: OnceLock<Gate>,
+    cluster: OnceLock<Arc<dyn Cluster>>,
     stopping: watch::Sender<bool>,
 }
 
@@ -63,6 +96,8 @@ impl Shared {
             notified: Arc::default(),
             database,
             hold,
+            gate: OnceLock::new(),
+            cluster: OnceLock::new(),
             stopping,
         })
     }
@@ -72,9 +107,21 @@ impl Shared {
         self.database.set(database).ok().expect("the folder is opened once");
     }
 
-    /// From here on every answer waits for `hold`.
-    pub fn hold_answers(&self, hold: Hold) {
-        self.hold.set(hold).ok().expect("answers are held once");
+    /// From here on it is a node of a cluster.
+    pub fn join(&self, hold: Hold, gate: Gate, cluster: Arc<dyn Cluster>) {
+        self.hold.set(hold).ok().expect("a server joins once");
+        self.gate.set(gate).ok().expect("a server joins once");
+        self.cluster.set(cluster).ok().expect("a server joins once");
+    }
+
+    /// What requests go through first.
+    pub fn gate(&self) -> Option<&Gate> {
+        self.gate.get()
+    }
+
+    /// The cluster that it is a node of.
+    pub fn cluster(&self) -> Option<&Arc<dyn Cluster>> {
+        self.cluster.get()
     }
 
     /// What answers wait for.

@@ -88,7 +88,7 @@ impl Follower {
     pub fn follow(&mut self, stop: &AtomicBool) -> Result<Followed> {
         let (log, store) = (self.log.clone(), self.store.clone());
         let mut bring = |group: &Group, entry: Entry| apply(&*store, &*log, group.known().slot, &entry);
-        follow(&*self.log, &mut self.group, stop, &mut bring, &mut |_| {})
+        follow(&*self.log, &mut self.group, stop, &Bell::default(), &mut bring, &mut |_| {})
     }
 
     pub fn own(self) -> Machine {
@@ -98,7 +98,7 @@ impl Follower {
 
     /// Owns, with its requests going through another log.
     pub fn own_through(self, log: Arc<dyn Log>) -> Machine {
-        let owner = Arc::new(Owner::start(log, self.group, |_| {}).unwrap());
+        let owner = Arc::new(Owner::start(log, self.group, || {}, |_| {}).unwrap());
         let store = LoggedStore::new(self.store, owner.clone(), self.log, &self.folder.join("capture"));
         Machine { store: Arc::new(store), owner }
     }

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use nuthatch_cluster::{Answered, Boot, Bug, Call, End, Entry, Event, Group, Known, Leave, Mark, Slot, Timing};
+use nuthatch_cluster::{
+    Answered, Boot, Bug, Call, End, Entry, Event, Group, Known, Leave, Mark, Reach, Slot, Timing, Watch,
+};
 
 /// A batch of the world is one byte: its number.
 pub type Token = u8;
@@ -76,6 +78,13 @@ impl Rows {
     }
 }
 
+/// What the process beside a node's run keeps.
+fn key(start: u64) -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&start.to_le_bytes());
+    key
+}
+
 /// What a world may do at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
@@ -86,11 +95,27 @@ pub struct Bounds {
     pub losses: u8,
     pub checkpoints: u8,
     pub restarts: u8,
+    /// Who saw an owner's process end tells the others so.
+    pub deaths: bool,
+}
+
+/// What gets through between a node and the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cut {
+    #[default]
+    Nothing,
+    /// What the node sends does not arrive.
+    ToLog,
+    /// What the log answers does not arrive.
+    FromLog,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     pub group: Group,
+    /// Which start of all it was.
+    start: u64,
+    pub cut: Cut,
     /// What its copy has, in order.
     pub copy: Vec<Token>,
     /// Its call that is not answered: `Some(true)` while the request is on its way.
@@ -158,8 +183,10 @@ pub enum Action {
     Restart(usize),
     /// Somebody sets a node's wall clock.
     SetClock(usize, i64),
-    /// A node gives up its group.
-    Release(usize),
+    /// A node gives up its group, to another one or to any.
+    Release(usize, Option<usize>),
+    /// A node is told that the owner it knows is dead.
+    Died(usize),
 }
 
 impl World {
@@ -200,12 +227,16 @@ impl World {
             None => (Known::default(), Vec::new()),
         };
         let now = Boot(offset + self.time * rate / 100);
+        let watch = Watch { address: String::new(), seal: Watch::seal(&key(self.starts)) };
         let group = Group::new(u128::from(self.starts), &format!("n{}", self.starts), self.timing, known, now);
+        let watch = Some(watch).filter(|_| self.left.deaths);
+        let group = group.reached(Reach { watch, ..Reach::default() });
+        let start = self.starts;
         let bug = match self.planted {
             Some(Planted::Protocol(bug)) => Some(bug),
             _ => None,
         };
-        Node { group: group.with_bug(bug), copy, waits: None, rate, offset, wall: 0 }
+        Node { group: group.with_bug(bug), start, copy, waits: None, rate, offset, wall: 0, cut: Cut::default() }
     }
 
     pub fn now(&self, node: usize) -> Boot {
@@ -230,6 +261,7 @@ impl World {
                         actions.push(Action::Step(at));
                     }
                 }
+                Some(_) if node.cut != Cut::Nothing => actions.push(Action::TimeOut(at)),
                 Some(Call::Append(..)) => {
                     if self.left.losses > 0 {
                         actions.push(Action::TimeOut(at));
@@ -257,6 +289,9 @@ impl World {
             }
             if self.left.restarts > 0 {
                 actions.push(Action::Restart(at));
+            }
+            if self.left.deaths && node.group.written().is_none() && self.death(at).is_some() {
+                actions.push(Action::Died(at));
             }
         }
         for at in 0..self.wire.len() {
@@ -303,7 +338,9 @@ impl World {
             Action::Step(at) => {
                 let now = self.now(at);
                 if let Some(call) = self.nodes[at].group.next(now) {
-                    if let Call::Append(slot, entry) = &call {
+                    if let Call::Append(slot, entry) = &call
+                        && self.nodes[at].cut != Cut::ToLog
+                    {
                         if let Some(rows) = &mut self.rows {
                             rows.parts.insert((*slot, entry.writer), entry.clone());
                         }
@@ -311,7 +348,7 @@ impl World {
                     }
                     let is_question = !matches!(call, Call::Append(..));
                     self.nodes[at].waits = Some(call);
-                    if is_question && self.left.answers_at_once {
+                    if is_question && self.left.answers_at_once && self.nodes[at].cut == Cut::Nothing {
                         return self.perform(Action::Answer(at));
                     }
                 }
@@ -330,13 +367,16 @@ impl World {
                 let answered = self.land(slot, &entry)?;
                 if matches!(action, Action::LandUnheard(_)) {
                     self.left.losses -= 1;
-                } else if self.nodes[at].waits == Some(Call::Append(slot, entry)) {
+                } else if self.nodes[at].waits == Some(Call::Append(slot, entry)) && self.nodes[at].cut != Cut::FromLog
+                {
                     return self.hear(at, answered);
                 }
             }
             Action::Lose(request) => drop(self.wire.remove(request)),
             Action::TimeOut(at) => {
-                self.left.losses -= 1;
+                if self.nodes[at].cut == Cut::Nothing {
+                    self.left.losses -= 1;
+                }
                 return self.hear(at, Answered::Unknown);
             }
             Action::Write(at) => {
@@ -368,12 +408,26 @@ impl World {
                 self.restart(at);
             }
             Action::SetClock(at, by) => self.nodes[at].wall += by,
-            Action::Release(at) => {
-                let events = self.nodes[at].group.release();
+            Action::Release(at, to) => {
+                let heir = to.map(|to| format!("n{}", self.nodes[to].start)).unwrap_or_default();
+                let events = self.nodes[at].group.release(&heir);
                 return self.act(at, events);
+            }
+            Action::Died(at) => {
+                let key = self.death(at).unwrap_or_default();
+                self.nodes[at].group.died(&key);
             }
         }
         Ok(())
+    }
+
+    /// The key of the owner that a node knows, if that has ended. With the mistake planted, any owner may be said to have.
+    fn death(&self, at: usize) -> Option<[u8; 32]> {
+        let watch = self.nodes[at].group.known().reach.watch.as_ref()?;
+        let is_alive = |start: u64| self.nodes.iter().any(|node| node.start == start);
+        let owner = (1..=self.starts).find(|start| watch.opens(&key(*start)))?;
+        let is_said = !is_alive(owner) || self.planted == Some(Planted::Protocol(Bug::BelievesDeath));
+        is_said.then(|| key(owner))
     }
 
     /// What the log answers to who asks for a slot.
@@ -406,8 +460,8 @@ impl World {
     }
 
     fn restart(&mut self, at: usize) {
-        let Node { rate, offset, wall, .. } = self.nodes[at];
-        self.nodes[at] = Node { wall, ..self.started(rate, offset) };
+        let Node { rate, offset, wall, cut, .. } = self.nodes[at];
+        self.nodes[at] = Node { wall, cut, ..self.started(rate, offset) };
     }
 
     fn hear(&mut self, at: usize, answered: Answered) -> Result<(), String> {

@@ -35,7 +35,7 @@ pub(crate) use syncer::start as start_syncer;
 use crate::below::remove_below;
 use crate::folder::Folder;
 use crate::lock::FolderLock;
-use crate::options::{Budget, Options};
+use crate::options::{Budget, Options, StoreLayer};
 use crate::runtime::background::Background;
 use crate::runtime::embedders::Embedders;
 use crate::runtime::memory::Memory;
@@ -94,7 +94,11 @@ impl Runtime {
         let (noticed, store) = match given {
             Some(store) => (Vec::new(), store),
             None => {
-                let (noticed, store) = (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?);
+                let open = options.store_layer.as_ref().and_then(StoreLayer::take_open);
+                let (noticed, store) = match open {
+                    Some(store) => (Vec::new(), store),
+                    None => (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?),
+                };
                 (noticed, options.store_layer.iter().fold(store, |store, layer| layer.over(store)))
             }
         };

@@ -26,25 +26,35 @@ pub struct Cluster {
 impl Cluster {
     /// On a bucket, which is a folder.
     pub fn new() -> Self {
-        Self::of(|bucket| bucket.into(), &[])
+        Self::with_lease(LEASE)
+    }
+
+    /// With another lease than usual.
+    pub fn with_lease(lease: &str) -> Self {
+        Self::of(|bucket| bucket.into(), lease, &[])
     }
 
     /// With its log in a new keyspace of the Cassandra that `NUTHATCH_TEST_CASSANDRA` names, `HOST:PORT` or several with commas
     /// between them; none where it is not set. Fewer than three nodes keep one copy.
     pub fn in_cassandra() -> Option<Self> {
+        Self::in_cassandra_with_lease(LEASE)
+    }
+
+    /// With another lease than usual.
+    pub fn in_cassandra_with_lease(lease: &str) -> Option<Self> {
         let Ok(hosts) = std::env::var("NUTHATCH_TEST_CASSANDRA") else {
             eprintln!("skipped: NUTHATCH_TEST_CASSANDRA=HOST:PORT names no Cassandra");
             return None;
         };
         let keyspace = format!("nuthatch_test_{:016x}", fastrand::u64(..));
         let trial: &[&str] = if hosts.split(',').count() < 3 { &["--trial"] } else { &[] };
-        Some(Self::of(|bucket| format!("cassandra://{hosts}/{keyspace}?bucket={bucket}"), trial))
+        Some(Self::of(|bucket| format!("cassandra://{hosts}/{keyspace}?bucket={bucket}"), lease, trial))
     }
 
-    fn of(store: impl Fn(&str) -> String, more: &[&str]) -> Self {
+    fn of(store: impl Fn(&str) -> String, lease: &str, more: &[&str]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let store = store(&format!("file://{}", root.path().join("bucket").display()));
-        let made = program().args(["init", &store, "--lease", LEASE]).args(more).output().unwrap();
+        let made = program().args(["init", &store, "--lease", lease]).args(more).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         Self { root, store }
     }
@@ -56,17 +66,59 @@ impl Cluster {
     }
 
     pub fn node(&self, name: &str) -> Node {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut node = Node {
-            store: self.store.clone(),
-            folder: self.root.path().join(name),
-            log: self.root.path().join(format!("{name}.log")),
-            address: format!("127.0.0.1:{port}"),
-            child: None,
-        };
+        let mut node = self.stopped_node(name);
         node.start();
         node
     }
+
+    /// Two of which the first one owns the data, and has a key, and the other one follows.
+    pub fn owner_and_standby(&self) -> (Node, Node) {
+        let one = self.node("one");
+        ask(std::slice::from_ref(&one.address), "PUT", "/v1/keyspaces/k/keys/a", b"1", false);
+        let two = self.node("two");
+        self.until_followed_by(&one, &[&two]);
+        (one, two)
+    }
+
+    /// One that answers clients of Redis, too.
+    pub fn node_with_redis(&self, name: &str) -> Node {
+        let mut node = self.stopped_node(name);
+        node.redis = Some(free_address());
+        node.start();
+        node
+    }
+
+    /// Waits until the owner lists these nodes, and no others, as following.
+    pub fn until_followed_by(&self, owner: &Node, names: &[&Node]) {
+        let mut wanted: Vec<&str> = names.iter().map(|node| &*node.address).collect();
+        wanted.sort();
+        let begun = Instant::now();
+        loop {
+            let (_, body) = ask(std::slice::from_ref(&owner.address), "GET", "/v1/cluster", b"", false);
+            let state: Value = serde_json::from_slice(&body).unwrap();
+            let standbys: Vec<&str> = state["standbys"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            if state["owner"] == *owner.address && standbys == wanted {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{state}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn stopped_node(&self, name: &str) -> Node {
+        Node {
+            store: self.store.clone(),
+            folder: self.root.path().join(name),
+            log: self.root.path().join(format!("{name}.log")),
+            address: free_address(),
+            redis: None,
+            child: None,
+        }
+    }
+}
+
+fn free_address() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 pub struct Node {
@@ -74,6 +126,7 @@ pub struct Node {
     pub folder: PathBuf,
     pub log: PathBuf,
     pub address: String,
+    pub redis: Option<String>,
     pub child: Option<Child>,
 }
 
@@ -83,6 +136,7 @@ impl Node {
         let child = program()
             .args(["serve", "--store", &self.store, "--listen", &self.address, "--data-dir"])
             .arg(&self.folder)
+            .envs(self.redis.iter().map(|redis| ("NUTHATCH_REDIS", redis)))
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -132,8 +186,8 @@ pub enum Came {
     Answer(u16, Vec<u8>),
     /// It was not done: nobody took it.
     Refused,
-    /// Nobody knows.
-    Unknown,
+    /// Nobody knows: what was said instead.
+    Unknown(String),
 }
 
 pub fn call(agent: &ureq::Agent, method: &str, address: &str, path: &str, body: &[u8], json: bool) -> Came {
@@ -147,11 +201,12 @@ pub fn call(agent: &ureq::Agent, method: &str, address: &str, path: &str, body: 
         Ok(mut response) => match (response.status().as_u16(), response.body_mut().read_to_vec()) {
             // A standby says so; an owner that lost the data under the call does not know.
             (503, Ok(body)) if String::from_utf8_lossy(&body).contains("standby") => Came::Refused,
-            (503, _) | (_, Err(_)) => Came::Unknown,
+            (503, Ok(body)) => Came::Unknown(String::from_utf8_lossy(&body).into_owned()),
+            (status, Err(error)) => Came::Unknown(format!("{status}: {error}")),
             (status, Ok(body)) => Came::Answer(status, body),
         },
         Err(ureq::Error::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Came::Refused,
-        Err(_) => Came::Unknown,
+        Err(error) => Came::Unknown(error.to_string()),
     }
 }
 
@@ -161,7 +216,7 @@ pub fn ask(addresses: &[String], method: &str, path: &str, body: &[u8], json: bo
     for address in addresses.iter().cycle() {
         match call(&agent, method, address, path, body, json) {
             Came::Answer(status, body) => return (status, body),
-            Came::Refused | Came::Unknown => std::thread::sleep(Duration::from_millis(20)),
+            Came::Refused | Came::Unknown(_) => std::thread::sleep(Duration::from_millis(20)),
         }
         assert!(begun.elapsed() < PATIENCE, "nobody answers {method} {path}");
     }
@@ -193,7 +248,7 @@ pub fn kill_owners(cluster: &Cluster) {
                             Came::Answer(200, _) => drop(added_surely.fetch_add(1, Ordering::SeqCst)),
                             Came::Answer(status, body) => panic!("{status}: {}", String::from_utf8_lossy(&body)),
                             came => {
-                                if matches!(came, Came::Unknown) {
+                                if matches!(came, Came::Unknown(_)) {
                                     added_maybe.fetch_add(1, Ordering::SeqCst);
                                 }
                                 turn += 1;
@@ -289,7 +344,7 @@ pub fn hang_the_owner(cluster: &Cluster) {
     let begun = Instant::now();
     let quick = agent(Duration::from_secs(5));
     loop {
-        let mut response = match quick.get(format!("http://{}/v1/keyspaces/k/keys/a", two.address)).call() {
+        let mut response = match quick.get(format!("http://{}/readyz", two.address)).call() {
             Ok(response) => response,
             Err(_) => continue, // it does not listen yet
         };

@@ -7,6 +7,7 @@ mod batches;
 mod bytes;
 mod caches;
 mod callers;
+mod cluster;
 pub mod collections;
 mod conditions;
 pub mod durable;
@@ -51,6 +52,7 @@ pub use openapi::document;
 pub fn all() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .merge(process::routes())
+        .merge(cluster::routes())
         .merge(callers::routes())
         .merge(collections::routes())
         .merge(records::routes())

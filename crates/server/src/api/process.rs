@@ -15,7 +15,7 @@ use crate::api::{openapi, reply};
 use crate::caller::Operating;
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::telemetry::{cache_stats, register_caches, register_redis, registry_of};
+use crate::telemetry::{cache_stats, register_caches, register_cluster, register_redis, registry_of};
 
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -58,6 +58,9 @@ async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
     let mut more = registry_of(&stats);
     register_caches(&mut more, &caches);
     register_redis(&mut more, &caller.shared.redis);
+    if let Some(cluster) = caller.shared.cluster() {
+        register_cluster(&mut more, &cluster.state());
+    }
     let text = caller.shared.metrics.encode(&more);
     Ok(with_type(text.into(), OPEN_METRICS))
 }

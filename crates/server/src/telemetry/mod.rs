@@ -1,6 +1,7 @@
 //! What an operator sees: the log, and the figures at `/metrics`.
 
 mod caches;
+mod cluster;
 mod engine;
 mod logs;
 mod metrics;
@@ -9,6 +10,7 @@ mod proxy;
 mod redis;
 
 pub use caches::{cache_stats, register_caches};
+pub use cluster::register_cluster;
 pub use engine::registry_of;
 pub use logs::start_logging;
 pub use metrics::Metrics;

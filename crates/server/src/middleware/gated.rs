@@ -1,0 +1,15 @@
+//! What a node of a cluster does with a request before anything else looks at it.
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+
+use crate::shared::Gate;
+
+/// The outermost middleware, where there is a gate.
+pub fn gated(routes: Router, gate: Option<Gate>) -> Router {
+    match gate {
+        Some(gate) => routes.layer(from_fn(move |request: Request, next: Next| gate(request, next))),
+        None => routes,
+    }
+}
