@@ -1,4 +1,4 @@
-"""Our reading mode beside one peer, in one run and in turns: `python -m bench.beside PEER SET...`, into `results/beside/SET.PEER.jsonl`.
+"""Our reading mode against one peer, in one run and in turns: `python -m bench.beside PEER SET...`, into `results/beside/SET.PEER.jsonl`.
 
 For figures that must come from the same minutes of the same machine. `graph_read`, `engine` and every configuration of the peer that is
 built, some sweeps of each; a row tells the load average when its sweep began and when it ended. The report takes the best of each point:

@@ -1,7 +1,7 @@
 """What does a hit through the caching proxy take, and what does a miss cost more than asking the provider?
 
 One client with a connection that it keeps, chat completions of 40 words, the proxy on this machine with durability
-"commit", before a stand-in for a provider in this process. Beside each figure of the proxy stands the same request to the
+"commit", in front of a stand-in for a provider in this process. Next to each figure of the proxy is that of the same request to the
 stand-in itself. Run it on a quiet machine: `python bench/cache_proxy.py [REQUESTS]`.
 """
 

@@ -127,7 +127,7 @@ def of_intents(name: str, rows: list[tuple[str, str | None]], limit: int | None)
     texts = list(intents)
     vectors = vectors_of(name, texts)
     names = {intent: at for at, intent in enumerate(dict.fromkeys(intents.values()))}
-    # What has no intent is right for nothing.
+    # The answer to a text without an intent is right for no other text.
     cluster = [-1 - at if intents[text] is None else names[intents[text]] for at, text in enumerate(texts)]
     order = list(range(len(texts)))
     random.Random(SEED).shuffle(order)

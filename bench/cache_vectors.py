@@ -13,7 +13,7 @@ AT_ONCE = 2_000
 
 
 def vectors_of(name: str, texts: list[str]) -> np.ndarray:
-    """One row of unit length for each text, float32. `name` is that of the files; other texts under the same name are embedded anew."""
+    """One row of unit length for each text, float32. `name` is that of the files; other texts under the same name are embedded again."""
     folder = CACHE / "cache"
     folder.mkdir(parents=True, exist_ok=True)
     file, listed = folder / f"{name}.npy", folder / f"{name}.json"

@@ -2,7 +2,7 @@
 
 Question: how much of a search through Python is the index, how much the engine around it, and how much Python?
 Data: a set of `bench.data` (text50k when left out), all its rows; ids are row numbers, each with a payload of one field. The collection is
-made once, mapped, and kept beside the peers' indexes; `--again` makes it anew.
+made once, mapped, and kept next to the peers' indexes; `--again` makes it again.
 Seed: none; the queries are those of the set, the first `--queries` of them.
 Command: python -m bench.call, after `cargo build --release --example call` (`make env`) and with the module that is to be measured.
 

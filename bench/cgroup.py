@@ -60,7 +60,7 @@ def run(limit_mb: int, command: list[str], **options) -> tuple[subprocess.Comple
     with Limited(limit_mb * 1_000_000) as group:
         done = subprocess.run(command, preexec_fn=group.enter, **options)
         figures = {"limit_mb": limit_mb, "cgroup": group.version, **group.figures()}
-        # What the command left in the page cache is charged to the group, and must go with it.
+        # The command's part of the page cache is charged to the group, and must go with it.
         if group.version == 1:
             (group.folder / "memory.force_empty").write_text("0")
     return done, figures

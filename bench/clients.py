@@ -1,7 +1,7 @@
-"""What a server costs a Python program: clients.py FOLDER
+"""The cost of a server for a Python program: clients.py FOLDER
 
 The question: how much longer is a search, and a batch of 1,000 records of 384 components, over HTTP than in the process, and how much of
-that is the client's own? Beside the two, the same requests by ``http.client`` with bodies made beforehand and answers not read further: what
+that is the client's own? For comparison, the same requests by ``http.client`` with bodies made beforehand and answers not read further: what
 any client has to pay; with vectors as base64, and as numbers.
 
 Data: vectors of a normal distribution, seed 7. Half of the times and 90 % of them, in milliseconds. FOLDER: new; it lies on the disk whose fsync

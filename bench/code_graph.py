@@ -277,7 +277,7 @@ def is_same(target: nuthatch.CodeTarget, true: tuple[str, int]) -> bool:
 
 
 def times(folder: Path, names: list[str]) -> None:
-    """Processor time, because other programs may run; the wall's beside it."""
+    """Prints processor time, because other programs may run, and wall time next to it."""
     with opened(folder) as (tree, home):
         before, asked = size_of(home), measured(lambda: tree.code.definitions("main"), 1)
         files = tree.code.definitions("main").files

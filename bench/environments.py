@@ -14,7 +14,7 @@ def python(peer: str) -> Path:
 
 
 def command(peer: str, config: str, what: str, data: str) -> list[str]:
-    """What measures one configuration on one set, in the peer's own environment."""
+    """The command that measures one configuration on one set, in the peer's own environment."""
     if peer == "nuthatch" and config in ours.CONFIGS:
         return [sys.executable, "-m", "bench.ours", what, config, data]
     return [str(python(peer)), "-m", "bench.measure", what, peer, config, data]
@@ -30,7 +30,7 @@ def make(peer: str) -> bool:
 
 
 def programs(peer: str) -> list[list[str]]:
-    """What `cargo install` is told for each program of the peer; they lie beside its Python."""
+    """The `cargo install` arguments of each program of the peer; they lie next to its Python."""
     wanted = Path(__file__).parent / "peers" / peer / "programs.txt"
     lines = wanted.read_text().splitlines() if wanted.exists() else []
     root = ["--root", str(paths.ENVIRONMENTS / peer)]

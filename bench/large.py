@@ -5,7 +5,7 @@ answer after a cold start, and how long does a search take for each recall that 
 Data: a set of `bench.data` (lsa1m when left out), or its first `--rows` rows with their own ground truth; ids are row numbers.
 Seed: none; the queries are those of the set.
 Command: python -m bench.large, with the module that is to be measured. `--limit MB` (root) searches inside a control group
-that counts the page cache, too. The collection is made once and kept; `--again` makes it anew.
+that counts the page cache, too. The collection is made once and kept; `--again` makes it again.
 
 Batches of 1,000 rows, each durable before its call returns (`durability="commit"`). Searches: one process for each recall, one
 thread, ten hits, include=[], all queries once from a cold start (the index is evicted) and once more; of the second

@@ -1,4 +1,4 @@
-"""What the figures were measured on, in words."""
+"""The machine that produced the figures, in words."""
 
 import platform
 from pathlib import Path

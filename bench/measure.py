@@ -9,7 +9,7 @@ wall times contain the way to it and back.
 - CPU time is that of the whole process (its CPU clock, `CLOCK_PROCESS_CPUTIME_ID`) around the loop over the queries, the median of the rounds.
 - p50 and p99 are wall time of single calls in the round with the lowest p50.
 - Memory is RssAnon and RssFile of the process less what it had before the engine was imported: numpy and the queries.
-- Page cache is how many bytes of the index's files are resident, whoever reads them (`mincore`): the RAM that RSS hides.
+- Page cache is how many bytes of the index's files are resident, whichever process reads them (`mincore`): the RAM that RSS hides.
 - Recall counts a row as found when its exact similarity reaches that of the true tenth; computed afterwards from the base rows.
 """
 
@@ -158,7 +158,7 @@ def version(engine) -> str:
 
 
 def timed(searcher, queries: np.ndarray, clock: int) -> tuple[list, dict]:
-    """What was found, and the figures of some rounds over all queries; the first warms up and does not count."""
+    """Results, and figures of some rounds over all queries; a first, uncounted round warms up."""
     started = time.perf_counter()
     found, first = [], []
     for query in queries:

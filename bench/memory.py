@@ -1,4 +1,4 @@
-"""What files take of the disk and of the page cache, as Linux counts it."""
+"""The space that files take on disk and in the page cache, as Linux counts it."""
 
 import ctypes
 import mmap
@@ -23,7 +23,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def evict(folder: Path) -> None:
-    """Let go of the cached pages of a folder's files: what is read afterwards comes from the disk."""
+    """Drop the cached pages of a folder's files: later reads come from the disk."""
     for path in files(folder):
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""What a process takes of CPU and RAM, as Linux counts it: this one, or one that is named."""
+"""The CPU and RAM use of a process, as Linux counts it: this process, or a named one."""
 
 import ctypes
 import signal

@@ -23,7 +23,7 @@ class Serving:
 
 @contextlib.contextmanager
 def serving(folder: Path, *flags: str) -> Iterator[Serving]:
-    """NUTHATCH_BIN, or the program beside this Python, or that of the system, on free ports of this machine."""
+    """NUTHATCH_BIN, or the program next to this Python, or that of the system, on free ports of this machine."""
     beside = Path(sys.executable).parent / "nuthatch"
     program = os.environ.get("NUTHATCH_BIN") or (str(beside) if beside.exists() else "nuthatch")
     command = [program, "serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0", *flags]

@@ -1,6 +1,6 @@
 """What does a search of sparse vectors cost, and are its answers the exact ones? `python -m bench.sparse`
 
-Question: how long does a sparse leg take through the public Python call, beside comparing every vector (scipy) and beside Qdrant Edge?
+Question: how long does a sparse leg take through the public Python call, against comparing every vector (scipy) and against Qdrant Edge?
 Data: the 50,000 passages of `text/` of $NUTHATCH_TEST_DATA (`--copies` stores each several times under ids of its own). There is no learned
 model here: a passage has the BM25 weight of each of its words and of each pair of neighbouring words, under the CRC-32 of the word as its
 index: some 110 a passage, where SPLADE has 100 to 200. A query is a title with a section, of passages drawn at random.
@@ -154,7 +154,7 @@ def fill_edge(folder: Path, vectors):
         some = enumerate(vectors[at : at + 2000], at)
         shard.update(edge.UpdateOperation.upsert_points([edge.Point(row, {"splade": vector(of)}) for row, of in some]))
     shard.optimize()
-    # Whoever drops the shard closes it.
+    # Dropping the shard closes it.
     return lambda query: [
         point.score
         for point in shard.search(edge.SearchRequest(edge.Query.Nearest(vector(query), using="splade"), LIMIT))

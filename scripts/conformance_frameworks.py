@@ -91,7 +91,7 @@ def environment(folder: Path, packages: list[str]) -> Path:
         subprocess.run([*install, *packages], check=True)
         stamp.write_text("\n".join(packages), encoding="utf-8")
     if command := shutil.which("nuthatch"):
-        # Tests over HTTP start it from beside their interpreter.
+        # Tests over HTTP start it from the folder of their interpreter.
         link = folder / "bin" / "nuthatch"
         link.unlink(missing_ok=True)
         link.symlink_to(command)

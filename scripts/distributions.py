@@ -62,7 +62,7 @@ def build(kind: str, output: Path, environment: dict[str, str]) -> None:
 
 
 def manylinux(release: Path) -> str:
-    """What auditwheel says of a wheel with these programs, uncompressed and without anything else."""
+    """auditwheel's verdict on a wheel with these programs, uncompressed and with nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         probe = Path(folder) / f"nuthatch-0-cp310-abi3-{platform()}.whl"
         programs = {

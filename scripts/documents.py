@@ -90,7 +90,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def run(code: str, python: str = sys.executable) -> str:
-    """What an example said when it failed. It runs in an empty folder beside a link to the documentation."""
+    """The error of a failed example. Each runs in an empty folder with a link to the docs."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "docs").symlink_to(ROOT / "docs")
         done = subprocess.run(

@@ -50,7 +50,7 @@ class File:
 
 
 def steps(text: str) -> list[Command | File]:
-    """What a reader does, in order."""
+    """The steps of a reader, in order."""
     found: list[Command | File] = []
     for block in BLOCK.finditer(text):
         remark, language, code = (part or "" for part in block.groups())
@@ -83,7 +83,7 @@ def commands(code: str) -> list[Command]:
 
 
 def run(document: Path) -> str:
-    """What is wrong with a tutorial; nothing if it works."""
+    """The problem with a tutorial; nothing if it works."""
     text = with_free_ports(document.read_text(encoding="utf-8"))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUTHATCH_")}
     places = [str(Path(sys.executable).parent), str(Path(os.environ.get("CARGO_TARGET_DIR", "target"), "release"))]

@@ -1,4 +1,4 @@
-"""What goes into a wheel beside the Python sources: the compiled module, the command, and what both are made of.
+"""Contents of a wheel besides Python sources: compiled module, command, and their components.
 
 Hatchling calls this. `NUTHATCH_RELEASE_DIR` names a folder with what cargo has compiled, as `make wheel` does. Without
 it, as for `pip install` of an sdist, `make compile` compiles: the same profile and selection as everywhere.

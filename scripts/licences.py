@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What these say in their own words, read by a person. A new version is read again.
+# Licences that these state in their own words, read by a person. A new version is read again.
 READ_BY_HAND = {
     ("libclang", "18.1.1"): "Apache-2.0 WITH LLVM-exception",
     # Its copy of construct is MIT's.
@@ -38,7 +38,7 @@ NICKNAMES = {
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
     "python software foundation license": "PSF-2.0",
 }
-# Used beside our code, never linked into it or shipped with it.
+# Used alongside our code, never linked into it or shipped with it.
 TOOLS_ONLY = {"pathspec": {"MPL-2.0"}}
 
 
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def console_packages() -> list[tuple[str, str, str]]:
-    """The build of the console writes this list beside the pages."""
+    """The build of the console writes this list next to the pages."""
     listed = json.loads((ROOT / "crates/server/console/licences.json").read_text(encoding="utf-8"))
     return [(package["name"], package["version"], package["licence"] or "") for package in listed]
 

@@ -1,4 +1,4 @@
-"""What the command and the Python module are made of, apart from this repository: crates, C and C++ libraries, pages.
+"""Components of the command and Python module from elsewhere: crates, C and C++ libraries, pages.
 
 `third_party.py` collects its licences and `sbom.py` describes it. Crates are those that cargo resolves for this
 platform along normal dependencies of the two crates that are shipped, with the features of the workspace. What only

@@ -28,7 +28,7 @@ MARK = {"type": "ephemeral"}
 
 
 def questions() -> list[dict[str, Any]]:
-    """What requests ask."""
+    """Cases of requests and the questions that they ask."""
     chat = [
         CHAT,
         {**CHAT, "stream": True, "stream_options": {"include_usage": True}, "user": "anna", "metadata": {"a": "b"}},
@@ -204,7 +204,7 @@ def objections() -> list[dict[str, Any]]:
 
 
 def streams() -> list[dict[str, Any]]:
-    """What streams are, and how answers become streams."""
+    """Cases of streams, and of answers that become streams."""
 
     def event(data: Any, name: str = "") -> str:
         text = data if isinstance(data, str) else json.dumps(data)

@@ -1,4 +1,4 @@
-"""What has to be true of a release. Each check yields what stands in its way, and prints what it found."""
+"""The requirements for a release. Each check yields what is in its way, and prints its findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance_frameworks import LITELLM, PACKAGES, RUNNER
 from conformance_frameworks import environment as environment_with
 from linked import ROOT
 
-#: Checked beside what the integrations stand on: a type of an integration is known where its framework is.
+#: Checked together with the integrations' packages: a type of an integration is known where its framework is.
 TOOLS = [
     "twine==7.0.0",
     "cyclonedx-python-lib[json-validation]==11.12.0",
@@ -105,7 +105,7 @@ def types(environment: Path) -> Iterator[str]:
 
 
 def surface(version: str, environment: Path) -> Iterator[str]:
-    """What breaks callers, by griffe. Before 1.0 that is allowed, and shown; then it needs another major version."""
+    """Breaking changes, by griffe. Allowed and shown before 1.0; then they need a major version."""
     since = os.environ.get("NUTHATCH_API_SINCE") or last_tag()
     if since is None:
         print("    no release yet, so nothing can break; NUTHATCH_API_SINCE names a commit to compare with")

@@ -94,7 +94,7 @@ def deployment(output: Path) -> Iterator[str]:
 
 
 def destinations(output: Path, version: str) -> Iterator[str]:
-    """What would go where, in the order in which it would go."""
+    """Each artifact and its destination, in the order of publication."""
     yield f"the tag v{version}"
     crates = sorted(path.name for path in output.glob("*.crate"))
     yield f"crates.io: {len(crates)} crates, each after those that it needs (cargo publish --workspace)"

@@ -21,7 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What nothing that we call leads to. A linker names a symbol that is missing. Functions of db/c.cc name some of these
+# Files our calls never reach. Linkers name missing symbols. Functions of db/c.cc name some of these
 # files; no program of ours contains those functions. Linkers discard them (`--gc-sections`, which rustc passes), and
 # do not look for what they name.
 UNUSED = (
@@ -53,7 +53,7 @@ UNUSED = (
     "utilities/types_util.cc",
 )
 
-# What runs when a store is opened or described, once for a flush or a compaction, or never: the second level of
+# Code run to open or describe a store, once per flush or compaction, or never: the second level of
 # optimisation costs a third of the time.
 COLD = (
     "cache/compressed_secondary_cache.cc",
@@ -192,7 +192,7 @@ def crate_folders(*names: str) -> dict[str, Path]:
 
 
 def platform_flags() -> list[str]:
-    """What the crate's build script passes for this system, without asking more of an x86-64 than every one has."""
+    """The build script's flags for this system, limited to what every x86-64 processor has."""
     if platform.system() == "Linux":
         return FLAGS + [f"-D{name}" for name in DEFINES + DEFINES_LINUX]
     arm = FLAGS_ARM_MACOS if platform.machine() == "arm64" else []

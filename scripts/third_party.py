@@ -29,7 +29,7 @@ RANGE_TREE = "rocksdb/utilities/transactions/lock/range/range_tree/lib"
 NOT_TEXT = {".rs", ".c", ".cc", ".h", ".py", ".sh", ".toml", ".json", ".yml", ".yaml", ".js", ".go"}
 #: Folders of a crate that nothing is linked from.
 NOT_LINKED = {"tests", "test", "benches", "examples", "fuzz", "docs", "doc", "contrib", "programs", "target", ".github"}
-#: Offered beside a permissive licence, which is the one that we take; or of code that is left out.
+#: Offered in addition to a permissive licence, which is the one that we take; or of code that is left out.
 NOT_TAKEN = {
     ("librocksdb-sys", "rocksdb/COPYING"),
     ("librocksdb-sys", f"{RANGE_TREE}/COPYING.AGPLv3"),

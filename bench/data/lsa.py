@@ -63,7 +63,7 @@ def make(folder: Path, rows: int) -> None:
 
 
 def has_direction(vectors: np.ndarray) -> np.ndarray:
-    """What has not one known word is all zeros, and is left out."""
+    """Tells which rows are not zero. A text without a known word is all zeros, and is left out."""
     return np.linalg.norm(vectors, axis=1) > 0.5
 
 

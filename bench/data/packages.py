@@ -23,7 +23,7 @@ MORE = """
     libgtkmm-4.0-doc seqan3-doc simbody-doc developers-reference qtwebengine5-doc-html qtmultimedia5-doc-html
     qttools5-doc-html qt3d5-doc-html
 """.split()
-"""What the million needs besides."""
+"""Further packages that the million needs."""
 
 DICTIONARIES = ["dict-gcide", "dict-wn"]
 """And after these: entries of two large dictionaries."""

@@ -117,7 +117,7 @@ def of_html(content: bytes) -> Iterator[tuple[str, list[str]]]:
     heading, blocks, said = "", [], set()
     for node in tree.body.css(BLOCKS):
         is_heading = node.tag in HEADINGS
-        # What has blocks of its own is said by them.
+        # The blocks inside a node cover its text.
         if not is_heading and any(inner.mem_id != node.mem_id for inner in node.css(NESTED)):
             continue
         text = SPACE.sub(" ", node.text(separator="", strip=False)).strip(" \u00b6")

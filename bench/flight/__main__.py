@@ -1,4 +1,4 @@
-"""`python -m bench.flight [--rows N] [--rounds N] [--only put|get|search]`: ours beside a bare Flight server, in turns, in one run.
+"""`python -m bench.flight [--rows N] [--rounds N] [--only put|get|search]`: ours against a bare Flight server, in turns, in one run.
 
 Keeps a JSON line for each figure in `bench/results/flight.jsonl`. NUTHATCH_TEST_DATA is the folder with sift/ and text/;
 `nuthatch` is the program that is measured, NUTHATCH_BIN another one.

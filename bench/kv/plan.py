@@ -1,4 +1,4 @@
-"""What is measured, in full and quickly."""
+"""The measurements, in the full and in the quick form."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

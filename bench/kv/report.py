@@ -106,7 +106,7 @@ def read(file: Path) -> list[dict]:
 
 
 def line(row: dict) -> str:
-    """What is shown of a row as it comes."""
+    """The text shown for a row when it arrives."""
     what = [
         row.get(name)
         for name in ("engine", "group", "name", "workload", "durability", "clients", "cache_mb", "limit_mb")

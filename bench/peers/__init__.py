@@ -8,7 +8,7 @@ A peer is a folder with `requirements.txt` (pinned) and a module of the same nam
 - `Searcher(folder, metric, dim, **config)` with `set(**effort)` and `search(vector, k)`, which returns row numbers;
 - `VERSION_OF`: the Python package whose version is told, a function that tells it, or None.
 
-A peer that is a server of its own has `programs.txt` beside (what `cargo install` is told, pinned). Its `Searcher` names the server's
+A peer that is a separate server also has `programs.txt` (the arguments of `cargo install`, pinned). Its `Searcher` names the server's
 process as `pid`, and its `build` returns the figures of that process, so that the client's CPU and memory are in none.
 
 All threads but one are refused where the engine lets us (environment variables are set before it is imported).

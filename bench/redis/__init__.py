@@ -1,1 +1,1 @@
-"""Ours beside redis-server: keys, vector sets, and what the protocol costs a search."""
+"""Ours against redis-server: keys, vector sets, and the cost of the protocol to a search."""

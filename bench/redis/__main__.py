@@ -1,4 +1,4 @@
-"""`python -m bench.redis [--rounds N] [--only keys|vectors]`: ours beside redis-server, in turns, in one run.
+"""`python -m bench.redis [--rounds N] [--only keys|vectors]`: ours against redis-server, in turns, in one run.
 
 Keeps a JSON line for each figure in `bench/results/redis.jsonl`. Needs redis-benchmark, the packages of `bench/redis/requirements.txt`,
 NUTHATCH_TEST_DATA (the folder with text/), our Python package, and for the protocol's cost
@@ -112,7 +112,7 @@ def of_vectors(asked: argparse.Namespace) -> Iterator[dict]:
 
 
 def optimized(folder: Path) -> None:
-    """What idle time would do: the index is whole before it is asked."""
+    """Does the work of idle time: the index is complete before the first query."""
     with nuthatch.connect(folder) as db:
         for collection in db.collections():
             db.collection(collection.name).optimize()

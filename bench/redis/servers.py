@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.serving import serving
 
 FSYNCS = {"commit": "always", "interval": "everysec", "os": "no"}
-"""What Redis calls our durabilities. Its `no` still writes its log to the system, as our `os` does."""
+"""Redis's names of our durabilities. `no` still writes its log to the system, as our `os` does."""
 
 
 @dataclass(frozen=True)

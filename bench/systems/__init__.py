@@ -1,4 +1,4 @@
-"""What five systems publish of themselves, measured here: `make report`, or `python -m bench.systems`.
+"""Published figures of five systems, measured here: `make report` or `python -m bench.systems`.
 
 Question: how do figures that others have published compare with what their programs, and Nuthatch, reach on this machine?
 One row a figure, with three columns: published, the peer here, ours here.

@@ -24,7 +24,7 @@ pub fn start() -> Run {
         let _sound_or_not = repository.verify(&[], go_on).is_ok();
         for file in &manifest.files {
             if let Ok(read) = repository.read(file) {
-                // What is read again and again, as a hostile list of one object's name would have it, is bounded by the list.
+                // A hostile list may name one object many times; the length of the list bounds what is read.
                 assert!(read.len() <= b"content".len() * file.objects.len());
             }
         }

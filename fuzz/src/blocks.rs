@@ -94,7 +94,7 @@ pub fn record_file() -> Run {
     })
 }
 
-/// Who checks a file while it streams by comes to the same end.
+/// Asserts that a check of the file as a stream comes to the same result.
 fn agrees_with_the_stream(path: &Path, bytes: &[u8], verified: Result<(), SegmentError>) {
     let file = std::fs::File::open(path).expect("it was written");
     let streamed = StreamVerifier::open(path, &file).and_then(|verifier| {

@@ -27,7 +27,8 @@ pub fn agreement() -> Run {
     })
 }
 
-/// Changes to the file of a few hundred rows. Whoever stores the file checks it; should damage come through, it is an error or a wrong answer.
+/// Changes to the file of a few hundred rows. The layer that stores the file checks it; damage that gets through is an
+/// error or a wrong answer.
 pub fn damaged() -> Run {
     let rows: Vec<Payload> = (0..300_i64).map(row).collect();
     let healthy = file(&rows);

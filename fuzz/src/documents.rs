@@ -42,7 +42,7 @@ fn check(name: &str, source: &[u8]) {
             assert!(passage.text.chars().count() <= target_chars, "{} characters", passage.text.chars().count());
             assert!(passage.start_line >= 1 && passage.start_line <= passage.end_line);
             assert!(passage.start_byte < passage.end_byte, "{}..{}", passage.start_byte, passage.end_byte);
-            // What is in another encoding has the offsets of its text.
+            // In another encoding, offsets refer to the decoded text.
             if document.kind != Kind::Pdf && std::str::from_utf8(source).is_ok() {
                 lies_in(source, passage, document.kind);
             }

@@ -26,7 +26,7 @@ pub fn start() -> Run {
             rest = after;
         }
         if imports(&db, folder.path()) {
-            // What could be imported can be taken out and in again, and is the same.
+            // Imported data can be exported and imported again, and is the same.
             let (first, second) = (at("first"), at("second"));
             db.export(&first, ExportOptions::default()).expect("what was imported can be exported");
             empty(&db);

@@ -21,7 +21,7 @@ use crate::Run;
 
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 const MESSAGES_MAX: usize = 8;
-/// What was stored meanwhile goes with the database.
+/// Inputs until the database is replaced, along with what they stored.
 const DATABASE_INPUTS: u32 = 5000;
 
 /// The first byte chooses the call. Of a stream, each message has the lengths of its header and its body before it, two bytes each.
@@ -111,7 +111,7 @@ fn client() -> FlightServiceClient<Router> {
     FlightServiceClient::new(routes::<Visitor>(MESSAGE_BYTES_MAX).layer(Extension(Visitor { db })))
 }
 
-/// Somebody who may do everything. What the server's JSON is like is `http`'s to find out.
+/// A caller with all permissions. The server's JSON is tested by `http`.
 #[derive(Clone)]
 struct Visitor {
     db: Database,

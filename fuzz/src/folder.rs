@@ -9,7 +9,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// What is in a folder now, in the order of the names.
+    /// Reads the current contents of a folder, in the order of the names.
     pub fn read(from: &Path) -> Self {
         let mut read = Self { folders: Vec::new(), files: Vec::new() };
         read.add(from, from);

@@ -14,7 +14,7 @@ const HELLO: &[u8] = br#"{"protocol": 13, "build": "fuzz", "pid": 1, "program": 
 /// Requests, as the protocol spells them: the names of the collections; the lane is not gone on with.
 const NAMES: &[u8] = b"\0\x01\0\0\0\0\x01\x11collections.names\0";
 const GOODBYE: &[u8] = &[3];
-/// What was stored meanwhile goes with the folder.
+/// Inputs until the folder is replaced, along with what they stored.
 const FOLDER_INPUTS: u32 = 3000;
 
 /// Frames, each with its length in two bytes before it. The greeting comes before them, unless the first length is 65,535: then the rest is the greeting.

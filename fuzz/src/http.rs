@@ -21,7 +21,7 @@ pub fn start() -> Run {
         let space = line.iter().position(|byte| *byte == b' ').unwrap_or(0);
         let method =
             std::str::from_utf8(&line[..space]).ok().filter(|method| METHODS.contains(method)).unwrap_or("POST");
-        // What cannot stand in the head of a request would be the library's to refuse.
+        // Drop bytes that cannot stand in the head of a request: the library would refuse them.
         let address: String =
             line[space..].iter().filter(|byte| byte.is_ascii_graphic()).map(|byte| char::from(*byte)).collect();
         let media = if address.contains("/ingest") { "application/x-ndjson" } else { "application/json" };

@@ -45,7 +45,7 @@ pub type Run = Box<dyn FnMut(&[u8])>;
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,
-    /// What is parsed, and what must hold.
+    /// The parsed input, and the property that must hold.
     pub about: &'static str,
     pub start: fn() -> Run,
 }

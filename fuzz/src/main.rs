@@ -26,8 +26,9 @@ fuzz_target!(
     |bytes: &[u8]| TARGET.with_borrow_mut(|running| running.as_mut().expect("it was started")(bytes))
 );
 
-/// Wherever it happens, and whoever catches it: a panic in a file of this repository is a finding. Those of others' code have to be caught by ours; one that is
-/// not ends the process as well.
+/// Ends the process when a file of this repository panics, wherever that happens and even if something would catch it:
+/// such a panic is a finding. Our code has to catch the panics of others' code; one that it does not catch ends the
+/// process as well.
 fn end_with_our_own_panics() {
     drop(std::panic::take_hook());
     let say = std::panic::take_hook();

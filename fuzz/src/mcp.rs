@@ -17,7 +17,7 @@ const GREETING: &str = concat!(
 );
 const QUESTION: &str = concat!("\n", r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#, "\n");
 const PIPE_BYTES: usize = 1 << 20;
-/// What was remembered meanwhile goes with the database.
+/// Inputs until the database is replaced, along with what was remembered.
 const DATABASE_INPUTS: u32 = 3000;
 
 pub fn start() -> Run {

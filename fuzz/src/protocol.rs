@@ -16,7 +16,7 @@ pub fn start() -> Run {
     })
 }
 
-/// What was understood, and the error at its end.
+/// Returns the decoded commands, followed by the error at the end, if any.
 fn commands(bytes: &[u8], at_once: usize) -> String {
     let (mut decoder, mut found) = (Decoder::new(LIMITS), String::new());
     for piece in bytes.chunks(at_once) {

@@ -3,7 +3,7 @@
 use crate::Run;
 use crate::serving::{Redis, Reply, replies};
 
-/// After so many inputs the databases are emptied.
+/// The number of inputs after which the databases are emptied.
 const EMPTIED_AFTER: u32 = 500;
 
 /// Commands as lines of words, or as arrays.

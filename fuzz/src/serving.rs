@@ -30,7 +30,7 @@ impl Redis {
         Self { server: Some(server), address }
     }
 
-    /// What is answered to these bytes until the connection ends.
+    /// Returns the answer to these bytes, read until the connection ends.
     pub fn answers(&self, bytes: &[u8]) -> Vec<u8> {
         exchange(self.address, bytes, true)
     }

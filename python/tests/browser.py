@@ -42,7 +42,7 @@ class Page:
         self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def ask(self, expression: str) -> Any:
-        """What an expression of the page comes to."""
+        """Returns the value of an expression in the page."""
         said = self._call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in said, said["exceptionDetails"]
         return said["result"].get("value")
@@ -53,7 +53,7 @@ class Page:
             pass
 
     def picture(self) -> str:
-        """What it looks like: a PNG in base64."""
+        """Takes a screenshot: a PNG in base64."""
         said: str = self._call("Page.captureScreenshot")["data"]
         return said
 

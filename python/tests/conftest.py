@@ -1,4 +1,4 @@
-"""What every test may ask for."""
+"""The fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest, face: str) -> Iterator[str]:
-    """What ``connect`` takes for an empty database over this face."""
+    """The address of an empty database over this face, as ``connect`` takes it."""
     faces.skip_where_it_cannot_hold(request, face)
     if face == "embedded":
         yield ":memory:"

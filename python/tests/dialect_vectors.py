@@ -1,4 +1,4 @@
-"""What the dialects make of a case of tests/llm/vectors.json."""
+"""The results of the dialects for a case of tests/llm/vectors.json."""
 
 from __future__ import annotations
 

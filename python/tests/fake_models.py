@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Provider:
-    """What the server answers, and what it was asked."""
+    """The answers of the server, and the requests that it received."""
 
     def __init__(self) -> None:
         self.address = ""
@@ -24,7 +24,7 @@ class Provider:
         self.finish: str | None = None
         self.message: dict[str, Any] = {}
         self.usage = True
-        #: Ends streams after so many events, without their end.
+        #: Ends streams after this many events, without their end.
         self.break_after: int | None = None
         self.status = 200
         #: What is waited for, by the number of the request: before its answer, or after the first event of its stream.

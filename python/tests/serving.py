@@ -28,7 +28,7 @@ def program() -> str:
 
 
 def command(folder: Path, *arguments: str) -> str:
-    """What a command printed."""
+    """Runs a command, and returns its output."""
     done = subprocess.run(
         [program(), "--data-dir", str(folder), *arguments], capture_output=True, text=True, timeout=120, check=True
     )

@@ -1,4 +1,4 @@
-"""What several tests need: processes, a toy embedder, and the promise that nothing changed."""
+"""Helpers of several tests: processes, a toy embedder, and the promise that nothing changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def run_python(script: str, *arguments: str, **options: object) -> subprocess.Popen[str]:
     """A Python process of its own, with its output readable line by line.
 
-    It hears interrupts, even where whoever started the tests does not.
+    It receives interrupts, even if the process that started the tests does not.
     """
 
     def hear_interrupts() -> None:

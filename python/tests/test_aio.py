@@ -23,7 +23,7 @@ def test_every_public_method_exists_in_both_with_the_same_arguments():
         for name in public(sync):
             one, other = getattr(sync, name), getattr(awaited, name)
             if isinstance(one, property):
-                # Who holds the folder is asked of another process.
+                # The holder of the folder must be asked of another process.
                 assert isinstance(other, property) or name == "holder", name
                 continue
             mine, theirs = inspect.signature(one).parameters, inspect.signature(other).parameters

@@ -34,7 +34,7 @@ class Proxy:
         self.address = re.findall(r"caching proxy at ([^\s\"]+)", said)[0]
 
     def ask(self, text: str, *, stream: bool = False) -> tuple[str, str]:
-        """What was said, and whether the cache said it."""
+        """The answer, and whether it came from the cache."""
         with self.asking(text, stream=stream) as answer:
             said = answer.read().decode()
             if stream:

@@ -34,7 +34,7 @@ def test_the_committed_pages_are_what_the_sources_make() -> None:
 
 @pytest.mark.timeout(1800)
 def test_the_pages_hold_in_a_browser() -> None:
-    # What a key may do, and each page in one theme: some minutes. The long mode runs the others, too.
+    # The rights of keys, and each page in one theme: some minutes. Long mode runs the others, too.
     everything = os.environ.get("NUTHATCH_LONG") == "1"
     done = run("test") if everything else run("test", "-g", r"rights\.spec|light")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -224,7 +224,7 @@ def test_every_acknowledged_write_survives_kill_9_and_none_is_half_there(folder)
             assert line, writer.stderr.read()
             acknowledged = int(line)
         writer.kill()
-        # What the pipe still holds was acknowledged as well.
+        # The numbers still in the pipe were acknowledged as well.
         rest = [int(line) for line in writer.communicate()[0].split("\n")[:-1] if line]
         acknowledged = max([acknowledged, *rest])
         with nuthatch.connect(folder) as db:

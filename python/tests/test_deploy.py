@@ -1,4 +1,4 @@
-"""What lies in deploy/: it names metrics that there are, settings that there are, and sums that are right."""
+"""The files in deploy/: the metrics and settings that they name exist, and sums are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS = DEPLOY / "systemd" / "server.toml"
 ALERTS = CHART / "alerts.yaml"
 DASHBOARD = DEPLOY / "grafana" / "nuthatch.json"
 
-#: MiB for the program, its threads and an embedding model, beside what the settings bound.
+#: MiB for the program, its threads and an embedding model, in addition to what the settings bound.
 REST = 256
 
 
@@ -215,7 +215,7 @@ def test_the_settings_of_the_service_are_settings(command):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    # What is commented out is a suggestion: it has to be right, too.
+    # Commented-out options are suggestions: they have to be right, too.
     options = set(re.findall(r"^#? ?([a-z_]+) = ", SETTINGS.read_text(), re.MULTILINE))
     known = done.stdout
     assert options and all(f'"{name}"' in known for name in options), known

@@ -1,4 +1,4 @@
-"""What a component of a vector is stored as: each type comes back as it went in, and ranks as arithmetic says."""
+"""Element types of vectors: each comes back as it went in, and ranks as arithmetic says."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_halves_are_rounded_to_the_nearest(db):
     halves = db.collection("halves", elements="f16", metric="l2", embedder="none")
     halves.upsert(ids=["a"], vectors=[[0.1, 65504.0]])
     assert halves.get("a", include=["vector"]).vector == [float(numpy.float16(0.1)), 65504.0]
-    # What is searched is what is stored.
+    # Searches compare the stored values.
     assert halves.search(vector=[float(numpy.float16(0.1)), 65504.0])[0].score == 0.0
 
 

@@ -1,4 +1,4 @@
-"""Counting the values of fields: the same as a naive count over every record, whoever is asked."""
+"""Counting the values of fields: the same as a naive count over every record, whichever handle is asked."""
 
 from __future__ import annotations
 

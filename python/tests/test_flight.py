@@ -433,7 +433,7 @@ def test_bytes_of_all_streams_together_are_bounded(folder):
         create(client)
         with pytest.raises(pyarrow.ArrowException, match="memory"):
             put(client, [batch(100_000)])
-        # What was refused has given its memory back.
+        # The refused data has given its memory back.
         for first in range(0, 100_000, 20_000):
             put(client, [batch(20_000, first)])
         assert rows(client) == 100_000

@@ -1,4 +1,4 @@
-"""What a Flight client writes and reads is what Python's calls write and read: one random history, told through both doors."""
+"""A Flight client and Python's calls agree: one random history, told through both doors."""
 
 from __future__ import annotations
 

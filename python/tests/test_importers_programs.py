@@ -79,7 +79,7 @@ def check_records(
 def check_recall(
     collection: nuthatch.Collection, vectors: Any, theirs: Callable[[Any], list[str]], least: float = 1.0
 ) -> None:
-    """What is found here for questions is what the other program finds."""
+    """Checks that questions find the same records here as in the other program."""
     same = 0
     for question in np.random.default_rng(11).standard_normal((QUESTIONS, DIM)).astype("float32"):
         ours = [hit.id for hit in collection.search(vector=question, limit=10, exact=True, include=[])]

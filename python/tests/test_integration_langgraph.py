@@ -138,7 +138,7 @@ def test_pruning_takes_nothing_from_who_writes_meanwhile(db):
     writing = threading.Thread(target=write)
     writing.start()
     while writing.is_alive():
-        # Whoever writes without end is not waited for; pruning says so.
+        # Pruning does not wait for an endless writer; it raises an error instead.
         with contextlib.suppress(nuthatch.ConflictError):
             saver.prune(["t"])
     writing.join()
@@ -190,7 +190,7 @@ FILTERS: list[Any] = [
 
 
 def of(store: Any) -> Any:
-    """What a search gives, without the times."""
+    """The results of a search, without the times."""
     return lambda *a, **k: sorted((i.namespace, i.key, str(i.value)) for i in store.search(*a, limit=100, **k))
 
 

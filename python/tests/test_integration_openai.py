@@ -218,7 +218,7 @@ def test_a_stream_that_nobody_reads_to_its_end_is_not_stored(wrapped, answers, e
     for _ in range(events):
         next(stream)
     stream.close()
-    # What the server had sent in one piece with the events above may have been read with them, the end too.
+    # Data sent in one piece with the events above may have been read with them, even the end.
     if answers.stats().entries:
         assert ask(wrapped).choices[0].message.content == "Hello, world."
 

@@ -1,4 +1,4 @@
-"""What the integrations have in common, which needs no framework: conditions, keys, frames, and errors that name the extra."""
+"""Shared parts of the integrations, without a framework: conditions, keys, frames, errors."""
 
 from __future__ import annotations
 

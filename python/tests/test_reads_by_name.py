@@ -1,4 +1,4 @@
-"""Reads that every face answers by their names: one answer, whoever is asked."""
+"""Reads that every face answers by their names: one answer, whichever one is asked."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def shell(served: Served, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def plain(reply: Any) -> Any:
-    """What a Redis client gives, with texts for bytes."""
+    """A Redis client's reply, with text in place of bytes."""
     if isinstance(reply, bytes):
         return reply.decode()
     if isinstance(reply, list):

@@ -88,7 +88,7 @@ def crate(folder: Path, licence: str = "MIT OR GPL-2.0-only") -> linked.Crate:
 def test_a_copyleft_text_inside_of_a_crate_needs_a_reason_why_it_does_not_hold(tmp_path, monkeypatch):
     (tmp_path / "LICENSE-GPL").write_text("GNU GENERAL PUBLIC LICENSE\nVersion 2")
     (tmp_path / "LICENSE-MIT").write_text("MIT License")
-    # Beside the licence that is taken, as the crate offers it.
+    # The crate offers it alongside the licence that is taken.
     assert third_party.texts(crate(tmp_path)) == [("LICENSE-MIT", "MIT License")]
     (tmp_path / "vendored").mkdir()
     (tmp_path / "vendored" / "COPYING").write_text("   GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3")

@@ -1,4 +1,4 @@
-"""What is particular about asking a server: keys, tenants, time limits, what is tried again, and what is not to be had."""
+"""Remote databases only: keys, tenants, time limits, retries, and calls that are unavailable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is particular about snapshots and transactions that a server keeps: their end, how many there may be, what is done once."""
+"""Snapshots and transactions kept by a server: their end, their number, effects that occur once."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Terminal:
 
     def ended(self) -> int:
         code = self.process.wait(timeout=60)
-        # What it wrote last is read by the other thread.
+        # The other thread reads the last output.
         until = time.monotonic() + 10
         while LEAVES not in self.said and time.monotonic() < until:
             time.sleep(0.02)

@@ -31,7 +31,7 @@ COMMAND = Path(sysconfig.get_path("scripts"), "nuthatch")
 
 
 def site() -> Path:
-    """What `make docs` built."""
+    """The site that `make docs` built."""
     if "NUTHATCH_SITE" not in os.environ:
         pytest.skip("needs a built site: make docs")
     return Path(os.environ["NUTHATCH_SITE"])

@@ -1,4 +1,4 @@
-"""What pip installs: the wheel answers in a bare environment and leaves nothing behind, and the sdist has what it needs."""
+"""Packages: the wheel runs in a bare environment and leaves no traces; the sdist is complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ assert "numpy" not in sys.modules
 
 
 def distribution(kind: str, folder: Path, *more: Path) -> Path:
-    """What `make wheel` and `make sdist` build, in another folder."""
+    """Builds the wheel or the sdist like `make wheel` and `make sdist`, in another folder."""
     command = [sys.executable, REPOSITORY / "scripts" / "distributions.py", kind, folder, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -227,7 +227,7 @@ def test_cargo_finds_everything_in_the_sdist_that_it_builds_from(sdist):
         path.parent.name for path in (REPOSITORY / "crates").glob("*/Cargo.toml")
     }
     assert all(path.is_relative_to(sdist) for path in ours)
-    # What sources include from beside them.
+    # Files that sources include by a relative path.
     missing = []
     for source in (sdist / "crates").rglob("*.rs"):
         for name in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]+)"', source.read_text(encoding="utf-8")):
@@ -250,7 +250,7 @@ def test_the_sdist_holds_sources_and_nothing_that_was_built_or_measured(sdist):
 
 
 def test_an_sdist_compiles_as_a_clone_does_and_installs_nothing_for_it(sdist):
-    """What its build would run, without running it: compiling takes minutes."""
+    """Checks the commands of its build without running them: compiling takes minutes."""
     script = "import sys; sys.path.append('scripts'); import hatch_build, json, pathlib\n"
     script += "print(json.dumps(hatch_build.compile_settings(pathlib.Path.cwd())))"
     told = subprocess.check_output([sys.executable, "-c", script], cwd=sdist, text=True, timeout=60)

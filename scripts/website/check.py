@@ -28,7 +28,7 @@ STYLES = re.compile(r"""@import\s+(?:url\()?["']?([^"')\s;]+)|url\(\s*["']?([^"'
 
 
 class Page(HTMLParser):
-    """What a page loads, links to, and can be linked at."""
+    """The resources that a page loads, its links, and its link targets."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def foreign(address: str) -> bool:
 
 
 def faults(site: Path) -> list[str]:
-    """What is wrong with the pages of a site, whatever is on them."""
+    """The faults in the pages of a site, whatever is on them."""
     read = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     found = [] if read else [f"{site} has no pages"]
     for path, page in read.items():
@@ -86,7 +86,7 @@ def faults(site: Path) -> list[str]:
 
 
 def missing(site: Path, root: Path, programs: list[Path]) -> list[str]:
-    """What the code has and the reference in the site has not."""
+    """Names that the code has and the reference in the site lacks."""
     kinds = ("python", "http", *(program.name for program in programs))
     ids = {kind: page_ids(site / "docs" / "reference" / kind) for kind in kinds}
     found = [
@@ -118,7 +118,7 @@ def page_ids(folder: Path) -> set[str]:
 
 
 def exported(root: Path) -> list[str]:
-    """What the package exports, from its source."""
+    """The names that the package exports, from its source."""
     tree = ast.parse((root / "python" / "src" / "nuthatch" / "__init__.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":

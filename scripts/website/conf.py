@@ -1,4 +1,4 @@
-"""What Sphinx is told about the site: Markdown by MyST, the theme Furo, and nothing from other hosts."""
+"""The Sphinx settings of the site: Markdown by MyST, the theme Furo, nothing from other hosts."""
 
 from __future__ import annotations
 

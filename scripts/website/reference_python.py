@@ -99,7 +99,7 @@ def intro(module: str | None) -> str:
 
 
 def of_module(page: str, but: list[str]) -> list[str]:
-    """What a public module has besides names of the package."""
+    """The contents of a public module besides names of the package."""
     module = getattr(nuthatch, page)
     names = getattr(module, "__all__", None) or [
         name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__

@@ -1,4 +1,4 @@
-"""hnswlib: the graph of Malkov and Yashunin with float32 rows beside the links, all in RAM."""
+"""hnswlib: the graph of Malkov and Yashunin with float32 rows next to the links, all in RAM."""
 
 import hnswlib
 

@@ -1,7 +1,7 @@
 """skeg: a server of its own, Vamana walked over 2-bit codes, up to 8 k rows read for exact comparison. Cosine alone.
 
 `tq2` holds codes and graph in anonymous memory, `tq2_mmap` maps them: its low-memory mode. Both have one shard and are asked in the
-read-only mode, which has no upkeep beside. `tq2_mmap_shards` is what it does when left alone: a shard for each core, all asked for each
+read-only mode, which has no upkeep alongside. `tq2_mmap_shards` is what it does when left alone: a shard for each core, all asked for each
 query, in the read-write mode. Each is filled through the wire and folded into one graph a shard.
 """
 

@@ -7,7 +7,7 @@ use nuthatch_blob::object;
 use crate::repository::key;
 use crate::{Repository, Result};
 
-/// What went.
+/// The removed backups and objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Ids of the deleted backups, in their order.

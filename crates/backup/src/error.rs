@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use nuthatch_blob::BlobError;
 use nuthatch_segment::SegmentError;
 
-/// What can go wrong with a place for backups.
+/// Errors of a place for backups.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The operating system refused; the bytes are not accused.
@@ -28,7 +28,7 @@ pub enum BackupError {
     /// The place has no backup of this id.
     #[error("no backup {id:?}; {known}")]
     NoBackup {
-        /// What was asked for.
+        /// The requested id.
         id: String,
         /// Which backups there are, as a phrase.
         known: String,

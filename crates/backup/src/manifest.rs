@@ -16,7 +16,7 @@ pub struct Manifest {
     pub number: u64,
     /// UTC, RFC 3339.
     pub created: String,
-    /// What was backed up, in its owner's words.
+    /// A description of what was backed up, in its owner's words.
     pub about: serde_json::Value,
     /// Bytes of all files.
     pub bytes: u64,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::{BACKUP_FORMAT_OLDEST_READABLE, BACKUP_FORMAT_VERSION, BackupError, Manifest, Result, Writer};
 
-/// What says that a folder is a place for backups.
+/// The file that marks a folder as a place for backups.
 const IDENTITY: &str = "NUTHATCH-BACKUPS";
 
 #[derive(Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Repository {
                 }
                 Err(error) => return Err(io(error)),
             };
-            // What a killed first attempt left is ours.
+            // Files left by a killed first attempt are ours.
             let is_ours = |name: &str| matches!(name, "LOCK" | "NUTHATCH-BACKUPS.writing");
             if entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name().to_string_lossy()))) {
                 return Err(BackupError::Invalid(format!(
@@ -119,7 +119,7 @@ impl Repository {
         Ok(manifest)
     }
 
-    /// Begins a backup. What the last manifest that passes `is_same` has unchanged is not read again.
+    /// Begins a backup. Files that are unchanged since the last manifest that passes `is_same` are not read again.
     pub fn begin(&self, is_same: &dyn Fn(&Manifest) -> bool) -> Result<Writer<'_>> {
         self.tidy()?;
         let ids = self.ids()?;

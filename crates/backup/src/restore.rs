@@ -10,7 +10,7 @@ use nuthatch_segment::sync_folder;
 
 use crate::{BackupError, FileEntry, Manifest, Repository, Result};
 
-/// What was written.
+/// The files and bytes written by a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Files that were written whole.

@@ -7,7 +7,7 @@ use nuthatch_blob::{BlobError, object};
 
 use crate::{BackupError, Repository};
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Verified {
     /// Manifests that were looked at, damaged ones included.

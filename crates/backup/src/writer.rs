@@ -20,7 +20,7 @@ pub struct Writer<'r> {
     buffer: Vec<u8>,
 }
 
-/// What a backup has cost.
+/// The cost of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Files of the backup, with those that were taken over.

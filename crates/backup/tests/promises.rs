@@ -1,4 +1,4 @@
-//! What a place for backups promises.
+//! The promises of a place for backups.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use nuthatch_segment::SegmentError;
 
-/// What can go wrong with a store of blobs.
+/// Errors of a blob store.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The operating system refused; the bytes are not accused.
@@ -21,7 +21,7 @@ pub enum BlobError {
         /// How it differs from what was stored.
         what: String,
     },
-    /// What was given as the name of an object is none: objects are named by a BLAKE3 hash in hexadecimal digits.
+    /// The given name of an object is invalid: objects are named by a BLAKE3 hash in hexadecimal digits.
     #[error("{0}")]
     Invalid(String),
 }

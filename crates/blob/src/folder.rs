@@ -145,7 +145,7 @@ impl BlobStore for FolderStore {
         let io = |error| BlobError::io(&path, error);
         let opened = match access {
             Access::Change => File::options().write(true).create(true).truncate(false).open(&path),
-            // What lies on a medium that cannot be written can be read all the same.
+            // A store on a read-only medium can still be read.
             Access::Read => File::open(&path),
         };
         let file = opened.map_err(io)?;

@@ -18,7 +18,7 @@ pub trait BlobStore: Send + Sync {
     /// Makes everything put so far durable.
     fn sync(&self) -> Result<()>;
 
-    /// Keys that begin with `prefix/`, sorted. What an interrupted `put` left is not among them.
+    /// Returns the keys that begin with `prefix/`, sorted, without the leftovers of an interrupted `put`.
     fn list(&self, prefix: &str) -> Result<Vec<String>>;
 
     /// Forgets a value; a missing one is fine.
@@ -34,7 +34,7 @@ pub trait BlobStore: Send + Sync {
     fn place(&self, key: &str) -> PathBuf;
 }
 
-/// What a holder means to do.
+/// The kind of access that a holder wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Many at a time.

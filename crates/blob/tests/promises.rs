@@ -1,4 +1,4 @@
-//! What a store of blobs promises.
+//! The promises of a blob store.
 
 use nuthatch_blob::{Access, BlobError, BlobStore, FolderStore, object};
 

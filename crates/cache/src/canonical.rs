@@ -25,7 +25,7 @@ const POLITE_ENDS: &[&str] = &[
     "per favore",
     "grazie",
 ];
-/// What stands for two words. Of others, such as `he'd`, there are two readings.
+/// Contractions of two words. Others, such as `he'd`, have two readings.
 const CONTRACTIONS: &[(&str, &str)] = &[
     ("can't", "can not"),
     ("cannot", "can not"),

@@ -11,7 +11,7 @@ use crate::ledger::Odds;
 pub const CLASSES: usize = 6;
 /// The estimated risk at which each class ends.
 const ENDS: [f64; CLASSES] = [0.001, 0.003, 0.01, 0.03, 0.1, 1.0];
-/// What a class is believed to be wrong before it was judged, and how many verdicts that belief is worth.
+/// The assumed error rate of each class before any verdict, and the number of verdicts that this assumption is worth.
 const BELIEVED: [f64; CLASSES] = [0.0005, 0.002, 0.006, 0.02, 0.06, 0.5];
 const WORTH: f64 = 50.0;
 /// Share of the budget that the mean may use.
@@ -35,7 +35,7 @@ struct Class {
     wrong: u64,
 }
 
-/// What is known of each class.
+/// The statistics of each class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Classes([Class; CLASSES]);
 
@@ -80,8 +80,8 @@ impl Class {
     }
 }
 
-/// The odds with which somebody who judges before an answer is given is asked about one that is too risky to be served. What
-/// nobody judges teaches nothing, and a score that had become too cautious would stay so.
+/// Returns the odds that a caller who judges answers before they are given is asked about one that is too risky to
+/// serve. Answers that nobody judges teach nothing, and a score that had become too cautious would stay so.
 pub fn exploration(risk: f64) -> Odds {
     match risk {
         risk if risk <= WORTH_A_VERDICT => Odds::ALWAYS,

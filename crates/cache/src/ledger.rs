@@ -28,14 +28,14 @@ static COSTS: LazyLock<[[f64; LEVELS]; THETAS.len()]> = LazyLock::new(|| {
 /// Share of what is allowed that cheap odds may use: the rest lets verdicts of "wrong" come without a halt.
 const SLACK: f64 = 0.85;
 
-/// What is promised.
+/// The terms of the promise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// α: the share of served answers that may be wrong.
     pub budget: f64,
     /// β: the probability that the promise ever fails.
     pub failure: f64,
-    /// Wrong answers that are allowed beside the share, so that a first one can be served.
+    /// Wrong answers that are allowed in addition to the share, so that a first one can be served.
     pub allowance: f64,
 }
 
@@ -48,13 +48,13 @@ pub struct Odds(u8);
 pub struct WrongShare {
     /// Estimated: verdicts count by the inverse of the odds with which they were chosen.
     pub share: f64,
-    /// So many are known to be wrong.
+    /// The share that is known to be wrong.
     pub low: f64,
     /// The bound: with probability 1 − β, at no time are more.
     pub high: f64,
 }
 
-/// What is known of the answers that were served with the same odds.
+/// Counts of the answers that were served with the same odds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Cell {
     hits: u64,
@@ -66,7 +66,7 @@ struct Cell {
     wrong: u64,
 }
 
-/// What was served, and what became of it.
+/// The record of the served answers and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     cells: [Cell; LEVELS],
@@ -142,8 +142,8 @@ impl Ledger {
         self.averted += 1;
     }
 
-    /// An answer is served that was judged right before: at once by whoever asked, or since somebody asked the same. It is as if its
-    /// coin always fell, and only such answers pay for wrong ones.
+    /// Records an answer that is served after it was judged right: at once by the caller, or because somebody asked the
+    /// same before. It counts as if its coin always fell, and only such answers pay for wrong ones.
     pub fn serve_judged(&mut self) {
         self.serve(Odds::ALWAYS, true);
         self.judge(Odds::ALWAYS, false);

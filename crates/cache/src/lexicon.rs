@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::tables;
 
-/// What a word means, by the word.
+/// Maps a word to its meaning.
 type Meanings = HashMap<&'static str, &'static str>;
 
 pub(crate) static NUMBERS: LazyLock<Meanings> = LazyLock::new(|| by_word(tables::NUMBERS, true));

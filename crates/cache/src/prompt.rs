@@ -13,14 +13,14 @@ pub struct Prompt {
     pub(crate) tokens: Tokens,
     pub(crate) script: Option<Script>,
     pub(crate) language: Option<usize>,
-    /// What an answer may turn on, in its order.
+    /// The tokens that an answer may depend on, in the order of the prompt.
     pub(crate) content: Vec<Token>,
     pub(crate) numbers: Vec<String>,
     pub(crate) ordinals: Vec<&'static str>,
     pub(crate) units: Vec<&'static str>,
     pub(crate) dates: Vec<&'static str>,
     pub(crate) negations: usize,
-    /// What it asks for, and how far something goes: each a name for all its words, sorted.
+    /// Question words and modal words, each as the name of its group of words, sorted.
     pub(crate) asking: Vec<&'static str>,
     pub(crate) modals: Vec<&'static str>,
     /// Words such as `from`, `with` and `than`, sorted.

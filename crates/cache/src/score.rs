@@ -41,7 +41,7 @@ const WEIGHT_MAX: f64 = 16.0;
 /// Halvings of the interval in which the step of a verdict is looked for.
 const HALVINGS: usize = 40;
 
-/// What a risk is estimated from.
+/// The inputs for estimating a risk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Features([f64; COUNT]);
 

@@ -190,7 +190,7 @@ pub(crate) const OPPOSITES: &[(&[&str], &[&str])] = &[
     (&["aggiungere"], &["rimuovere", "eliminare"]),
 ];
 
-/// Words that no answer turns on, by language. What is not among them is a content word.
+/// Words on which no answer depends, by language. All other words are content words.
 pub(crate) const STOPWORDS: &[&[&str]] = &[
     &[
         "a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "do", "does", "did", "have", "has", "had",

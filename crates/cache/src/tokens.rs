@@ -24,7 +24,7 @@ pub(crate) struct Tokens {
     pub all: Vec<Token>,
     /// As they are spelt: names of code, file names, anything with signs or capitals inside.
     pub codes: Vec<String>,
-    /// What stands in quotation marks.
+    /// Text in quotation marks.
     pub quoted: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ impl Tokens {
         sorted(units)
     }
 
-    /// Months, days of the week and days from today, sorted. `may` and `march` are dates beside a number only.
+    /// Months, days of the week and days from today, sorted. `may` and `march` are dates only next to a number.
     pub fn dates(&self, is_foreign: bool) -> Vec<&'static str> {
         let beside_number = |at: usize| {
             let number =
@@ -176,7 +176,8 @@ fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list
 }
 
-/// What a word means by a table. An English word is not read as one of another language, unless the prompt is in another.
+/// Looks up the meaning of a word in a table. An English word is not read as one of another language, unless the prompt
+/// is in another.
 fn meant(table: &HashMap<&'static str, &'static str>, word: &str, is_foreign: bool) -> Option<&'static str> {
     table.get(word).copied().filter(|_| is_foreign || !FALSE_FRIENDS.contains(&word))
 }
@@ -241,7 +242,7 @@ fn number(digits: &str) -> String {
     }
 }
 
-/// What stands between double quotation marks.
+/// Returns the passages between double quotation marks.
 fn quoted(text: &str) -> Vec<String> {
     text.split('"').skip(1).step_by(2).map(|part| part.trim().to_string()).filter(|part| !part.is_empty()).collect()
 }

@@ -56,10 +56,10 @@ impl Veto {
     }
 }
 
-/// The first difference that changes the answer; `None` when there is none of those that are looked for.
+/// Returns the first difference that changes the answer; `None` if it finds none.
 ///
-/// What is in both prompts, and differs, always does. What is in one of them only does where little else differs: then it is
-/// what was added. Elsewhere it is for the score to weigh.
+/// Numbers, opposites, quotations and order must agree. Other things that one prompt alone has, and counts of
+/// negations, change the answer only where little else differs: then they were added. Elsewhere the score weighs them.
 pub fn veto(known: &Prompt, asked: &Prompt) -> Option<Veto> {
     if let (Some(script), Some(other)) = (known.script, asked.script)
         && script != other

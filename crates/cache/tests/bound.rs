@@ -12,7 +12,7 @@ fn seeds() -> u64 {
     if std::env::var_os("NUTHATCH_LONG").is_some() { 2_000 } else { 200 }
 }
 
-/// What an adversary may look at before it chooses.
+/// The information that an adversary may use before it chooses.
 struct Seen {
     at: u64,
     odds: Odds,
@@ -21,9 +21,9 @@ struct Seen {
 /// How a simulated cache behaves.
 struct Simulation {
     terms: Terms,
-    /// Verdicts come after so many further answers.
+    /// Verdicts come after this many further answers.
     delay: usize,
-    /// Whoever judges does so before the answer is given out.
+    /// Judges decide before the answer is given out.
     averts: bool,
     /// A coin that falls less often than the ledger was told, as a broken build might have.
     biased: bool,
@@ -48,7 +48,7 @@ impl Simulation {
             let seen = Seen { at, odds: odds.unwrap_or(Odds::ALWAYS) };
             let y = is_wrong(&mut stream, &seen);
             let Some(odds) = odds else {
-                // What is judged right before it is served is served, with odds of 1.
+                // An answer that is judged right before it is served is served with odds of 1.
                 if !y {
                     ledger.serve(Odds::ALWAYS, true);
                     ledger.judge(Odds::ALWAYS, false);

@@ -20,7 +20,7 @@ fn seeds() -> u64 {
     if std::env::var_os("NUTHATCH_LONG").is_some() { 2_000 } else { 200 }
 }
 
-/// What is known of the pair of a prompt and its nearest answer.
+/// The state of the pair of a prompt and its nearest answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
     Nothing,
@@ -38,7 +38,7 @@ enum Verdict {
 
 struct Simulation {
     terms: Terms,
-    /// Verdicts come after so many further questions.
+    /// Verdicts come after this many further questions.
     delay: u64,
     /// Held back answers are offered; without it, nothing pays for wrong ones.
     offers: bool,

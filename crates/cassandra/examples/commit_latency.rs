@@ -1,4 +1,4 @@
-//! What a commit costs beside the bare statements of the driver, in turns against the same nodes.
+//! Compares the cost of a commit with that of the driver's bare statements, in turns against the same nodes.
 //!
 //!     cargo run --release --workspace --example commit_latency -- HOST:PORT[,HOST:PORT…] [COMMITS]
 

@@ -32,7 +32,7 @@ impl Address {
         };
         let invalid = |what: &str| Err(ClusterError::Invalid(format!("the address of the log cannot be used: {what}")));
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
-        // What stands before it may be a password, which no message shows.
+        // The text before it may be a password, which no message shows.
         if place.contains('@') {
             return invalid("credentials belong into NUTHATCH_CASSANDRA_USER and NUTHATCH_CASSANDRA_PASSWORD_FILE");
         }
@@ -104,7 +104,7 @@ fn host_and_port(text: &str) -> Option<(String, u16)> {
     is_host.then(|| (host.to_string(), port))
 }
 
-/// Who asks.
+/// The role to log in as, and its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The role.
@@ -120,7 +120,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What the environment says of connections.
+/// Connection settings from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// None: the database asks for none.

@@ -16,16 +16,16 @@ const WRITERS: i64 = 8;
 const HEADS_GRACE_SECONDS_MIN: i32 = 86_400;
 const CLOCKS_APART_MS_MAX: i64 = 1000;
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Races for one row.
     pub rounds: usize,
     /// Writers in each.
     pub writers: usize,
-    /// What breaks a promise, with the remedy.
+    /// Findings that break a promise, with the remedy.
     pub problems: Vec<String>,
-    /// What is worth knowing, and breaks none.
+    /// Findings that are worth knowing and break no promise.
     pub notes: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ fn race(keyspace: &Keyspace, checked: &mut Checked) -> Result<()> {
         });
         let (mut winners, mut unknown) = (Vec::new(), 0);
         for (writer, answer) in connection.runtime.block_on(join_all(raced)) {
-            // What is not answered may have won: the row says.
+            // A writer without an answer may have won: the row tells.
             match answer {
                 Err(_) => unknown += 1,
                 Ok(answer) => {
@@ -144,7 +144,7 @@ fn tables(keyspace: &Keyspace, checked: &mut Checked) -> Result<()> {
     Ok(())
 }
 
-/// What each node says of itself.
+/// Checks the clock and the settings of each node.
 fn nodes(keyspace: &Keyspace, checked: &mut Checked) -> Result<()> {
     let connection = &keyspace.connection;
     let mut clocks = Vec::new();

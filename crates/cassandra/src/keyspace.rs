@@ -39,7 +39,7 @@ pub(crate) struct Replication {
     pub is_durable: bool,
 }
 
-/// What the table `cluster` says.
+/// The contents of the table `cluster`.
 struct Said {
     format: i32,
     identity: Identity,
@@ -290,7 +290,7 @@ fn tables(keyspace: &str) -> [String; 3] {
              writer uuid STATIC, address text STATIC, trimmed bigint STATIC, first bigint, of_epoch bigint, of_writer uuid, \
              PRIMARY KEY ((grp), first)) WITH CLUSTERING ORDER BY (first DESC)"
         ),
-        // What comes back from the dead is behind the head's mark, so its tombstones need not be kept for days.
+        // Resurrected rows lie behind the head's mark, so the tombstones need not be kept for days.
         format!(
             "CREATE TABLE IF NOT EXISTS {keyspace}.log (grp int, bucket bigint, slot bigint, writer uuid, part int, parts int, \
              bytes int, body blob, PRIMARY KEY ((grp, bucket), slot, writer, part)) WITH gc_grace_seconds = 10800"

@@ -121,7 +121,7 @@ impl Tunnels {
 }
 
 impl Inner {
-    /// What goes wrong ends the connection, and the driver says that.
+    /// Any error ends the connection, and the driver reports that.
     async fn carry(&self, mut plain: TcpStream, node: SocketAddr) -> Option<()> {
         let named = self.named.lock().get(&node.ip()).map(|(name, _)| name.clone());
         let name = named.unwrap_or_else(|| ServerName::from(node.ip()));

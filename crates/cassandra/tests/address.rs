@@ -1,4 +1,5 @@
-//! What an address of a log in Cassandra says, what the environment adds, and how many copies a keyspace keeps.
+//! The address of a log in Cassandra, the settings from the environment, and the number of copies that a keyspace
+//! keeps.
 
 use nuthatch_cassandra::{Address, Settings, copies};
 

@@ -6,8 +6,7 @@ use nuthatch_link::Durability;
 
 #[derive(Args)]
 pub struct DurabilityArgs {
-    /// What each write survives before the next begins: power loss (commit), or a kill (interval,
-    /// os)
+    /// The failure that each write survives before the next begins: power loss (commit), or a kill (interval, os)
     #[arg(
         long,
         value_name = "HOW",

@@ -11,7 +11,7 @@ use nuthatch_link::{Database, Error, Options, Result};
 use crate::args::Globals;
 use crate::output;
 
-/// What a data folder is called when nobody names one.
+/// The default name of a data folder.
 const NAME: &str = ".nuthatch";
 
 /// A command that reads: the folder must exist, and no background work is begun for the sake of one answer.

@@ -37,7 +37,8 @@ fn main() -> ExitCode {
         std::io::Write::flush(&mut out)?;
         Ok(outcome)
     });
-    // What is left in the buffer after a failure was already meant for the reader; a closed pipe must not be tried again.
+    // After a failure, the buffer still holds output that was meant for the reader; a closed pipe must not be tried
+    // again.
     let code = match ended {
         Ok(outcome) => outcome.code(),
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {

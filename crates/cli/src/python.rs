@@ -1,4 +1,4 @@
-//! What the Python package does and this command cannot: it is run as a program.
+//! Tasks that the Python package can do and this command cannot: it runs the package as a program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::interrupt;
 /// Names the Python that has the package.
 const PYTHON: &str = "NUTHATCH_PYTHON";
 
-/// A Python that can import the module: the one that is named, that beside this command, or the first of the PATH.
+/// A Python that can import the module: the named one, the one next to this command, or the first in the PATH.
 pub fn with(module: &str, purpose: &str) -> Result<PathBuf, Error> {
     let named = std::env::var_os(PYTHON).filter(|name| !name.is_empty()).map(PathBuf::from);
     if let Some(named) = named {

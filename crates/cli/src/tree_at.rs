@@ -32,7 +32,7 @@ pub fn parse_tree(text: &str) -> std::result::Result<TreeSpec, String> {
     }
 }
 
-/// What has a slash, or is `.` or `..`, is a folder.
+/// Parses a tree or a folder. A text with a slash, `.` and `..` are folders.
 pub fn parse_tree_or_folder(text: &str) -> std::result::Result<TreeOrFolder, String> {
     let is_folder = matches!(text, "." | "..") || text.contains(std::path::is_separator);
     if is_folder { Ok(TreeOrFolder::Folder(text.into())) } else { parse_tree(text).map(TreeOrFolder::Tree) }
@@ -62,7 +62,7 @@ pub fn inside(path: &str) -> &str {
     if path == "." { "" } else { path }
 }
 
-/// What stands at a path.
+/// Returns the entry at a path.
 pub fn existing(files: &Files, as_of: Option<&str>, path: &str) -> Result<TreeEntry> {
     files.entry(as_of, path)?.ok_or_else(|| {
         let when = as_of.map_or(String::new(), |as_of| format!(" as of {as_of}"));

@@ -3,7 +3,7 @@
 use crate::log::{Appended, Log};
 use crate::{Answered, Call, ClusterError, Result};
 
-/// The log's answer. What does not come is `Unknown`, with the reason.
+/// Returns the log's answer. If none comes, it is `Unknown`, with the reason.
 ///
 /// # Errors
 /// What asking again does not help: damage.

@@ -1,4 +1,4 @@
-//! What of a cluster lies in its bucket wherever its log is: who it is, and its checkpoints.
+//! The part of a cluster that lies in its bucket, wherever its log is: its identity and its checkpoints.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const IDENTITY: &str = "CLUSTER";
 const CHECKPOINTS: &str = "groups/0/checkpoints";
 pub(crate) const LOST: &str = "restore the bucket's object from a copy, or begin a new cluster from a backup";
 
-/// What a cluster says of itself.
+/// The identity of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The version of the layout.
@@ -126,7 +126,7 @@ impl Base {
         &self.bucket
     }
 
-    /// What the cluster says of itself.
+    /// Returns the identity of the cluster.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -141,7 +141,7 @@ impl Base {
         Timing::of_lease(self.identity.lease_ms)
     }
 
-    /// What the checkpoints have, the newest last.
+    /// Returns the marks of the checkpoints, the newest last.
     ///
     /// # Errors
     /// `Unreachable`.

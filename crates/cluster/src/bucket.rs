@@ -1,6 +1,7 @@
 //! Objects under keys, written once: on S3, in a folder, or in memory.
 //!
-//! **Invariant:** [`Bucket::create`] never replaces an object. Whoever asks for it twice is told what is there.
+//! **Invariant:** [`Bucket::create`] never replaces an object. A caller that asks for it twice learns that there is
+//! one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub struct Bucket {
     address: String,
 }
 
-/// What a variable of the environment sets; `None` for one that is nothing of S3.
+/// Returns the setting for an environment variable; `None` for one that does not concern S3.
 fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
     if !name.starts_with("AWS_") {
         return None;
@@ -41,7 +42,7 @@ fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
     name.to_ascii_lowercase().parse().ok()
 }
 
-/// What came of [`Bucket::create`].
+/// The outcome of [`Bucket::create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
     /// The object is there, with these bytes.
@@ -214,7 +215,7 @@ impl Bucket {
         self.runtime.block_on(stream::iter(removed).buffer_unordered(REMOVED_AT_ONCE).try_collect())
     }
 
-    /// What an object's bytes are damaged by.
+    /// Returns the error for an object with damaged bytes.
     pub(crate) fn corrupt(&self, key: &str, what: impl Into<String>, remedy: &'static str) -> ClusterError {
         let (place, object) = (self.address.clone(), key.to_string());
         ClusterError::Corrupt { place, object, what: what.into(), remedy }

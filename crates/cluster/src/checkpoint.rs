@@ -21,12 +21,12 @@ const PIECES: &str = "groups/0/pieces";
 const DAMAGED: &str =
     "the checkpoint before it is used instead; make a new one by writing, or restore the object from a copy";
 
-/// What a checkpoint consists of.
+/// The contents of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The cluster that it belongs to.
     pub cluster: uuid::Uuid,
-    /// What its files have of the log.
+    /// The state of the log that its files contain.
     pub known: Known,
     /// Its files, in order.
     pub files: Vec<FileEntry>,
@@ -43,7 +43,7 @@ pub struct FileEntry {
     pub pieces: Vec<String>,
 }
 
-/// What storing a checkpoint took.
+/// The statistics of a stored checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Bytes of all its files.
@@ -123,7 +123,7 @@ fn forget_old(log: &dyn Log, own: &Known, keep: usize) -> Result<u64> {
     for mark in kept {
         match base.manifest(*mark) {
             Ok(manifest) => needed.extend(manifest.pieces().map(String::from)),
-            // What it needs is not known, so nothing goes.
+            // The needs of a damaged checkpoint are unknown, so nothing is removed.
             Err(ClusterError::Corrupt { .. }) => return Ok(0),
             Err(error) => return Err(error),
         }
@@ -219,7 +219,7 @@ fn piece(bucket: &Bucket, name: &str) -> Result<Vec<u8>> {
     }
 }
 
-/// Reads every piece of every checkpoint and every entry behind the oldest one. What is damaged.
+/// Reads every piece of every checkpoint and every entry behind the oldest one, and returns the damage found.
 ///
 /// # Errors
 /// `Unreachable`.

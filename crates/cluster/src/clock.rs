@@ -4,7 +4,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Boot;
 
-/// What it says now.
+/// Returns the current boot time.
 pub fn boot_clock() -> Boot {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let now = clock_gettime(ClockId::Boottime);

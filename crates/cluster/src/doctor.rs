@@ -9,14 +9,14 @@ use crate::{ClusterError, Result};
 const ROUNDS: usize = 20;
 const WRITERS: usize = 8;
 
-/// What a bucket did.
+/// The findings of a bucket check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Races for one object.
     pub rounds: usize,
     /// Writers in each.
     pub writers: usize,
-    /// What it does wrong, in words; empty when the log may lie there.
+    /// The bucket's faults, in words; empty if it may hold the log.
     pub problems: Vec<String>,
 }
 

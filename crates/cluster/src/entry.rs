@@ -1,4 +1,4 @@
-//! What a slot of the log holds.
+//! The contents of a slot of the log.
 
 use std::sync::Arc;
 
@@ -31,11 +31,11 @@ pub struct Entry {
     pub writer: u128,
     /// Batches in the log before it.
     pub before: Place,
-    /// What it says.
+    /// Its content.
     pub kind: Kind,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Its writer owns the group from here on.

@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use nuthatch_segment::SegmentError;
 use nuthatch_store::StoreError;
 
-/// What can go wrong with a cluster's bucket or log, or with the copy of a group in a folder.
+/// Errors of a cluster's bucket or log, or of a group's copy in a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// The bucket or the log did not answer, or refused. What was asked for may have been done.
+    /// The bucket or the log did not answer, or refused. The request may still have been carried out.
     #[error("{place} does not answer for {object}: {what}; check the address, the credentials and the network")]
     Unreachable {
         /// The address of the bucket or of the log, without credentials.
@@ -25,7 +25,7 @@ pub enum ClusterError {
         object: String,
         /// How it differs from what was written.
         what: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The log was trimmed there, behind a checkpoint.
@@ -48,7 +48,7 @@ pub enum ClusterError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         what: String,
     },
 }

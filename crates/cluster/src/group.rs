@@ -44,18 +44,18 @@ impl Timing {
     }
 }
 
-/// What is to be asked of the log.
+/// A request to the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// The entry in this slot.
     Read(Slot),
     /// This entry into this slot, if that is empty.
     Append(Slot, Entry),
-    /// What the newest checkpoint has.
+    /// The mark of the newest checkpoint.
     Newest,
 }
 
-/// What the log answered.
+/// An answer of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answered {
     /// To [`Call::Read`].
@@ -66,7 +66,7 @@ pub enum Answered {
     Occupied(Entry),
     /// To [`Call::Newest`]: the default when there is none.
     Newest(Mark),
-    /// To [`Call::Newest`]: whoever reads or writes where the log was trimmed is told so.
+    /// To [`Call::Newest`]: a reader or writer that reaches a trimmed part of the log is told so.
     Guarded,
     /// To [`Call::Read`] and [`Call::Append`]: the log had an entry there, which is behind a checkpoint now.
     Trimmed,
@@ -74,7 +74,7 @@ pub enum Answered {
     Unknown,
 }
 
-/// What has happened, for the code around it to act on.
+/// An event for the surrounding code to act on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Another node's entry, to be applied to this node's copy before the next event.
@@ -91,7 +91,7 @@ pub enum Event {
     Ended(End),
 }
 
-/// Why a node begins anew, from the newest checkpoint.
+/// Why a node starts over from the newest checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// Another node took over with this epoch.
@@ -151,19 +151,20 @@ pub struct Group {
     bereft: Option<Epoch>,
     /// It never takes over.
     abstains: bool,
-    /// What it found at each slot since the newest checkpoint that it compared itself with, until it is the owner.
+    /// The mark that it found at each slot since the newest checkpoint that it compared itself with, until it is the
+    /// owner.
     passed: VecDeque<Mark>,
     /// It compares itself again when it has passed more slots than this.
     compares_at: usize,
     role: Role,
-    /// What was sent to the log and is not settled.
+    /// The entry that was sent to the log and is not settled.
     sending: Option<Sending>,
     /// The call under way, and when it was begun.
     asked: Option<(Asked, Boot)>,
     bug: Option<Bug>,
 }
 
-/// What the log says up to a slot.
+/// The state of the log up to a slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Known {
     /// The slot.
@@ -189,7 +190,7 @@ impl Known {
         Mark { slot, epoch, place }
     }
 
-    /// What it is with the entry of a later slot, if none between is a fence or a release.
+    /// Advances to the entry of a later slot. No entry in between may be a fence or a release.
     pub(crate) fn follow(&mut self, slot: Slot, entry: &Entry) {
         self.slot = slot;
         self.epoch = entry.epoch;
@@ -303,7 +304,8 @@ impl Group {
         Self { bug, ..self }
     }
 
-    /// What to ask of the log now. One call at a time: `None` until the last one was answered, or while there is nothing to do.
+    /// Returns the next request to the log. One call at a time: `None` until the last one was answered, or while there
+    /// is nothing to do.
     pub fn next(&mut self, now: Boot) -> Option<Call> {
         if self.asked.is_some() {
             return None;
@@ -396,7 +398,8 @@ impl Group {
             }
             (Role::Follower { moved, polled }, None) => {
                 *polled = Some(began).filter(|_| self.timing.poll_ms > 0);
-                // The request was sent when the lease of whoever wrote the last entry was over, and saw nothing newer.
+                // When the request was sent, the lease of the last entry's writer was over, and the request saw nothing
+                // newer.
                 let is_over = began.0 >= moved.0 + self.timing.lease_ms;
                 let is_heir = self.known.heir.is_empty() || self.known.heir == self.address;
                 let is_free = self.known.address.is_empty() && is_heir;
@@ -509,8 +512,8 @@ impl Group {
         Vec::new()
     }
 
-    /// Up to a checkpoint the log may have been emptied, and a fence that came late may lie there. Who passed the checkpoint's slot
-    /// with just what the checkpoint has, and reads on from there, has the log.
+    /// The log may have been trimmed up to a checkpoint, and a late fence may lie there. A node that passed the
+    /// checkpoint's slot with exactly the checkpoint's mark, and reads on from there, has the log.
     fn confirmed(&mut self, checkpoint: Mark) -> Vec<Event> {
         let found = self.passed.iter().find(|mark| mark.slot == checkpoint.slot);
         let differs = found.is_some_and(|mark| *mark != checkpoint) && self.bug != Some(Bug::ComparesSlotsAlone);
@@ -610,7 +613,7 @@ impl Group {
         }
     }
 
-    /// What it knows of the log; of an owner, what is committed.
+    /// Returns its knowledge of the log; for an owner, the committed state.
     pub fn known(&self) -> &Known {
         &self.known
     }

@@ -1,11 +1,11 @@
-//! What the protocol needs of the place where a group's log lies.
+//! The operations that the protocol needs from the storage of a group's log.
 //!
 //! [`ObjectLog`](crate::ObjectLog) answers with conditional writes to object storage, [`RowLog`](crate::RowLog) with a database whose
 //! rows can be compared and set.
 
 use crate::{Base, Entry, Known, Mark, Result, Slot};
 
-/// What came of [`Log::append`].
+/// The outcome of [`Log::append`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
     /// The entry is in the log.
@@ -34,8 +34,9 @@ pub trait Log: Send + Sync {
     /// `Unreachable`: whether the entry is there, or will be, is unknown. `Corrupt`, naming what is there instead. `Trimmed`.
     fn append(&self, slot: Slot, entry: &Entry) -> Result<Appended>;
 
-    /// What the newest checkpoint has, the default when there is none: for who wants to know whether it reads where the log was
-    /// trimmed. `None` of a log that says so itself ([`ClusterError::Trimmed`](crate::ClusterError::Trimmed)).
+    /// Returns the mark of the newest checkpoint, or the default if there is none: a reader uses it to learn whether it
+    /// reads where the log was trimmed. `None` for a log that reports this itself
+    /// ([`ClusterError::Trimmed`](crate::ClusterError::Trimmed)).
     ///
     /// # Errors
     /// `Unreachable`.
@@ -43,7 +44,7 @@ pub trait Log: Send + Sync {
         Ok(Some(self.base().checkpoints()?.last().copied().unwrap_or_default()))
     }
 
-    /// What the log says up to its end.
+    /// Returns the state of the log at its end.
     ///
     /// # Errors
     /// `Unreachable`, `Corrupt`.

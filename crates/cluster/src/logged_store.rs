@@ -41,8 +41,8 @@ impl LoggedStore {
         Self { inner, owner, log, order: Mutex::default(), logged_bytes: AtomicU64::new(0), capturing }
     }
 
-    /// Stores a checkpoint of everything that is committed, keeps the newest `keep`, and trims the log. Writers wait until what they
-    /// have written is committed; the upload goes on beside them.
+    /// Stores a checkpoint of everything that is committed, keeps the newest `keep`, and trims the log. Writers wait
+    /// until what they have written is committed; they go on during the upload.
     ///
     /// # Errors
     /// `Unreachable`, `Store`, `Io`: nothing is lost, and the next one does what is left.
@@ -71,7 +71,7 @@ impl LoggedStore {
         self.inner.upkeep().ok_or(StoreError::Closed)
     }
 
-    /// What the owner's loss is to a writer.
+    /// Maps the owner's loss to the error that a writer gets.
     fn fenced(&self, lost: &Lost) -> StoreError {
         match lost {
             Lost::Damaged(what) => StoreError::Corrupt { path: PathBuf::from(self.log.address()), what: what.clone() },

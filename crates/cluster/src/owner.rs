@@ -63,7 +63,7 @@ struct Shared {
 struct State {
     group: Group,
     lost: Option<Lost>,
-    /// What waits for the log: where it ends, and its bytes.
+    /// Writes that wait for the log: where each ends, and its bytes.
     backlog: VecDeque<(Place, usize)>,
     backlog_bytes: usize,
     /// Writes to the copy that have begun, and those of them that are queued or failed: what lies between may be seen already.
@@ -222,7 +222,7 @@ impl Owner {
         written(&self.shared.state.lock().group)
     }
 
-    /// What is committed.
+    /// Returns the committed state.
     pub fn known(&self) -> Known {
         self.shared.state.lock().group.known().clone()
     }

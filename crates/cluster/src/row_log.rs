@@ -1,8 +1,8 @@
 //! A group's log in rows of a database that can compare and set one of them: the *head*.
 //!
-//! An entry's rows are written first, plainly. The entry is in the log once the head has moved to its slot, which one conditional
-//! change does: from the slot before it, and only while its writer owns the group. That change orders, fences and commits. What lies
-//! in rows that no head ever reached is void, whoever wrote it.
+//! A writer first stores an entry's rows, unconditionally. The entry is in the log once one conditional change has
+//! moved the head to its slot: from the slot before it, and only while its writer owns the group. That change orders,
+//! fences and commits. Rows that no head ever reached are void, no matter who wrote them.
 //!
 //! **Invariant:** an entry of a slot up to the head is the one of the writer that owned the group there (its [`Tenure`]), and a writer
 //! has one entry for a slot. So what became of a change that was not answered, the head says.
@@ -41,7 +41,7 @@ pub struct Head {
     pub tenure: Option<Tenure>,
 }
 
-/// Who wrote from some slot on, until the next one. These are kept for ever.
+/// The writer from some slot on, until the next tenure. Tenures are kept for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tenure {
     /// The slot of its fence.
@@ -63,11 +63,11 @@ pub struct Advance {
     pub place: Place,
     /// Whose entry it is.
     pub writer: u128,
-    /// What else changes.
+    /// Any other change.
     pub change: Change,
 }
 
-/// What a step changes.
+/// A change made by a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The owner: if the ownership was the one before `epoch`.
@@ -83,7 +83,7 @@ pub enum Change {
     Released,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advanced {
     /// The head is there, by this request.
@@ -159,13 +159,13 @@ pub trait Rows: Send + Sync {
     /// `Unreachable`.
     fn raise_trimmed(&self, through: Slot) -> Result<()>;
 
-    /// Removes all parts of slots up to this one, whoever wrote them.
+    /// Removes all parts of slots up to this one, no matter which writer they are from.
     ///
     /// # Errors
     /// `Unreachable`: some may be gone.
     fn remove(&self, through: Slot) -> Result<()>;
 
-    /// What is stored of the slots of a bucket: that of slot `s` is `s / SLOTS_IN_BUCKET`.
+    /// Returns the sizes of what is stored for the slots of a bucket. Slot `s` is in bucket `s / SLOTS_IN_BUCKET`.
     ///
     /// # Errors
     /// `Unreachable`.

@@ -12,7 +12,7 @@ use support::{Action, Bounds, Planted, World};
 
 const TIMING: Timing = Timing { beat_ms: 2, lease_ms: 3, poll_ms: 0 };
 
-/// What an exploration found.
+/// The findings of an exploration.
 struct Explored {
     states: usize,
     /// The shortest way to a broken promise, and the promise.
@@ -66,7 +66,8 @@ fn small(planted: Option<Planted>, left: Bounds) -> World {
     World::new(2, TIMING, left, planted)
 }
 
-/// With a takeover and answers that are lost or late; with a checkpoint and a trimmed log beside that; with nodes that begin anew.
+/// With a takeover and answers that are lost or late; also with a checkpoint and a trimmed log; with nodes that
+/// restart.
 const RUNS: [Bounds; 3] = [
     Bounds { answers_at_once: true, time: 4, writes: 2, losses: 1, checkpoints: 0, restarts: 0, deaths: false },
     Bounds { answers_at_once: true, time: 4, writes: 1, losses: 1, checkpoints: 1, restarts: 0, deaths: false },

@@ -13,7 +13,7 @@ use nuthatch_cluster::*;
 use nuthatch_store::{Extent, Store, StoreError};
 use parking_lot::Mutex;
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Answered,
@@ -249,7 +249,7 @@ fn an_unknown_outcome_is_settled_and_nothing_is_there_twice_or_lost() {
                 None => dice.usize(0..2),
             };
             let writer = node as u128 + 1;
-            // What it does not know yet.
+            // Reads the entries that it does not know yet.
             loop {
                 match log.read(known[node].slot + 1) {
                     Ok(Some(entry)) => {

@@ -35,7 +35,8 @@ pub(crate) fn enter<'t>(walk: &mut Walk<'t>, node: Node<'t>) -> Go {
     Go::Into
 }
 
-/// What a declarator declares: the node of the name, and whether it is a function. C hides names: `int (*f(void))[3]`.
+/// Returns the node of the name that a declarator declares, and whether it is a function. C hides names: `int
+/// (*f(void))[3]`.
 fn declared(node: Node<'_>) -> (Node<'_>, bool) {
     let (mut inner, mut is_function) = (node, false);
     for _ in 0..32 {

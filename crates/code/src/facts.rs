@@ -1,4 +1,4 @@
-//! What is known of one source file: its definitions, references and imports.
+//! The facts about one source file: its definitions, references and imports.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub enum Reading {
     Unparsed,
 }
 
-/// What a definition defines.
+/// The kind of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "their names say everything")]
@@ -53,7 +53,7 @@ pub enum Kind {
     Variant,
 }
 
-/// What names something.
+/// The way in which a name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
@@ -69,14 +69,14 @@ pub enum Use {
     Value,
 }
 
-/// What a reference is asked of: what stands before its name.
+/// The receiver of a reference: whatever precedes its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Receiver {
     /// Nothing: `f()`.
     None,
     /// The object or the type that the reference stands in: `self.f()`, `this.f()`, `Self::f()`.
     Own,
-    /// What the type that the reference stands in extends: `super().f()`, `super.f()`.
+    /// The base of the type that contains the reference: `super().f()`, `super.f()`.
     Base,
     /// Names with what joins them: `os.path` of `os.path.join()`, `Index` of `Index::new()`.
     Name(String),
@@ -89,7 +89,7 @@ pub enum Receiver {
 pub struct Definition {
     /// As it is spelt.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The definition that it stands in, as an index.
     pub parent: Option<u32>,
@@ -121,7 +121,7 @@ pub struct Reference {
     pub name: String,
     /// How it is used.
     pub how: Use,
-    /// What stands before it.
+    /// The receiver before its name.
     pub receiver: Receiver,
     /// The innermost definition that it stands in, as an index.
     pub within: Option<u32>,
@@ -138,7 +138,7 @@ pub struct Reference {
 pub struct Import {
     /// As it is spelt: `os.path`, `./util`, `crate::tree`, `net/http`, `linux/list.h`.
     pub module: String,
-    /// What is taken of it; `None` for the module itself.
+    /// The imported name; `None` for the module itself.
     pub name: Option<String>,
     /// Under which name it is known here; `None` where that is the last part of the module.
     pub alias: Option<String>,
@@ -148,10 +148,10 @@ pub struct Import {
     pub line: u32,
 }
 
-/// What is known of a file.
+/// The facts about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What it is written in.
+    /// Its language.
     pub language: Language,
     /// How it was read.
     pub reading: Reading,

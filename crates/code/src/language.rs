@@ -48,7 +48,7 @@ impl Language {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, language)| *language)
     }
 
-    /// What a file with this path is written in, by the ending of its name.
+    /// Returns the language of a file with this path, by the ending of its name.
     pub fn of_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
         let (_, ending) = name.rsplit_once('.')?;

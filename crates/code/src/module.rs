@@ -1,6 +1,7 @@
 //! Whether a file may be the module that an import names, by its path alone.
 //!
-//! No manifest is read: where a package begins is guessed from the path. What does not fit is never taken for a match.
+//! This reads no manifest: it guesses from the path where a package begins. A file that does not fit never counts as a
+//! match.
 
 use crate::Family;
 

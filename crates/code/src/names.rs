@@ -72,7 +72,7 @@ impl Names {
     }
 }
 
-/// What [`look`] finds.
+/// The result of [`look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// How the file was read.

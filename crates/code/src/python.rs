@@ -39,7 +39,7 @@ fn is_name(kind: &str) -> bool {
     kind == "identifier"
 }
 
-/// What is read, and not bound, where something is assigned to.
+/// Whether nodes of this kind are read, not bound, in the target of an assignment.
 fn is_read(kind: &str) -> bool {
     matches!(kind, "attribute" | "subscript" | "call" | "type" | "default_value")
 }
@@ -139,7 +139,7 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     }
 }
 
-/// What an attribute is asked of.
+/// Returns the receiver of an attribute.
 fn receiver_of(walk: &Walk<'_>, node: Node<'_>) -> Receiver {
     let Some(object) = node.child_by_field_name("object") else { return Receiver::Expression };
     match object.kind() {

@@ -1,4 +1,4 @@
-//! What a reference may mean among the definitions of its name in a tree, and how sure that is.
+//! The possible meanings of a reference among the definitions of its name in a tree, and their certainty.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub enum Class {
 pub struct Candidate {
     /// The file.
     pub path: String,
-    /// What the file is written in.
+    /// The language of the file.
     pub language: Language,
     /// Its index among the definitions of the file.
     pub index: u32,
@@ -45,11 +45,11 @@ pub struct Candidate {
 pub struct Place<'f> {
     /// Its path.
     pub path: &'f str,
-    /// What is known of it.
+    /// The facts about it.
     pub facts: &'f Facts,
 }
 
-/// What a reference may mean.
+/// The possible meanings of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
     /// How sure that is.
@@ -70,7 +70,8 @@ impl Facts {
     }
 }
 
-/// What a reference may mean. `candidates` are all definitions in the tree of the name that [`Facts::name_meant`] says.
+/// Returns the possible meanings of a reference. `candidates` are all definitions in the tree of the name that
+/// [`Facts::name_meant`] returns.
 pub fn resolve(place: Place<'_>, reference: &Reference, candidates: &[Candidate]) -> Meaning {
     let family = place.facts.language.family();
     let fits = |candidate: &Candidate| {
@@ -140,7 +141,7 @@ impl Resolving<'_> {
         self.among.iter().copied().filter(|at| accept(&self.candidates[*at])).collect()
     }
 
-    /// What the file says is meant: one thing, or several of a kind.
+    /// Returns the meaning that the file states: one thing, or several of a kind.
     fn told(&self, targets: Vec<usize>) -> Option<Meaning> {
         let targets = self.without_prototypes(targets);
         match self.things(&targets) {
@@ -207,7 +208,7 @@ impl Resolving<'_> {
         types
     }
 
-    /// What the types around the reference extend, as this file says.
+    /// Returns the bases of the types around the reference, as this file states them.
     fn own_bases(&self, types: &[&str]) -> Vec<&str> {
         let definitions = &self.place.facts.definitions;
         let own = definitions.iter().filter(|definition| definition.is_type() && types.contains(&&*definition.name));
@@ -223,7 +224,7 @@ impl Resolving<'_> {
             .unwrap_or_else(|| self.plain_elsewhere())
     }
 
-    /// What stands in a scope around the reference.
+    /// Finds the meaning in a scope around the reference.
     fn in_scope(&self) -> Option<Meaning> {
         let mut visible = self.some(|candidate| {
             let of = &candidate.definition;
@@ -260,7 +261,8 @@ impl Resolving<'_> {
             })
     }
 
-    /// What an import of this file calls so. When the import leads out of the tree, so does the reference.
+    /// Resolves a name that an import of this file introduces. When the import leads out of the tree, so does the
+    /// reference.
     fn imported(&self, name: &str) -> Option<Meaning> {
         let imports = &self.place.facts.imports;
         let mut has_named = false;
@@ -418,7 +420,7 @@ impl Resolving<'_> {
         told.unwrap_or_else(|| match self.family {
             // The path of a module or of a type that is not in the tree.
             Family::Rust => outside(),
-            // What a file neither defines nor imports is built in.
+            // A name that a file neither defines nor imports is built in.
             Family::Python | Family::Script if self.knows_its_names() && !self.defines(parts[0]) => outside(),
             _ => self.member(),
         })
@@ -436,7 +438,7 @@ impl Resolving<'_> {
         self.place.facts.definitions.iter().any(|definition| definition.name == name)
     }
 
-    /// What is asked of something that was imported.
+    /// Resolves a member of something that was imported.
     fn of_import(&self, parts: &[&str], joint: &str) -> Option<Meaning> {
         let name = parts.join(joint);
         let mut has_import = false;

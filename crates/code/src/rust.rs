@@ -179,12 +179,12 @@ fn call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     }
 }
 
-/// What stands before a dot. A name there is that of a variable, and in front of `::` that of a type or a module.
+/// Returns the receiver before a dot. A name there is a variable's, and in front of `::` that of a type or a module.
 fn value(node: Node<'_>) -> Receiver {
     if node.kind() == "self" { Receiver::Own } else { Receiver::Expression }
 }
 
-/// What stands before the last name of a path.
+/// Returns the receiver before the last name of a path.
 fn path(walk: &Walk<'_>, node: Node<'_>) -> Receiver {
     let Some(mut path) = node.child_by_field_name("path") else { return Receiver::None };
     if path.kind() == "bracketed_type" {
@@ -242,7 +242,7 @@ fn macro_call<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     }
 }
 
-/// What stands between the parentheses of a macro is tokens: a name before parentheses is taken for a call.
+/// The parentheses of a macro contain tokens: a name before parentheses counts as a call.
 fn tokens<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     let mut cursor = node.walk();
     let all: Vec<Node<'t>> = node.children(&mut cursor).collect();

@@ -48,7 +48,7 @@ fn is_name(kind: &str) -> bool {
     matches!(kind, "identifier" | "shorthand_property_identifier_pattern")
 }
 
-/// What is read, and not bound, in a pattern: types and values of parameters that are left out.
+/// Whether nodes of this kind are read, not bound, in a pattern: types and values of parameters that are left out.
 fn is_read(kind: &str) -> bool {
     kind.ends_with("expression")
         || kind == "type_annotation"
@@ -170,7 +170,7 @@ fn variable<'t>(walk: &mut Walk<'t>, node: Node<'t>) {
     }
 }
 
-/// What lies below a definition that opens no scope of its own stands in it.
+/// Places everything below a definition inside it, if the definition opens no scope itself.
 fn open_below(walk: &mut Walk<'_>, definition: Option<u32>) {
     if definition.is_some() {
         walk.open_scope(ScopeKind::Module, definition, None);

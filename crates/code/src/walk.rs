@@ -16,14 +16,14 @@ const NAME_BYTES_MAX: usize = 200;
 /// Nodes that a search for names in one pattern looks at.
 const PATTERN_NODES_MAX: usize = 2_000;
 
-/// What becomes of the children of a node.
+/// Whether to visit the children of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
     Into,
     Past,
 }
 
-/// What kind of scope a node opens.
+/// The kind of scope that a node opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScopeKind {
     File,
@@ -44,7 +44,7 @@ struct Scope {
     /// Names of definitions that stand in it.
     defined: HashSet<String>,
     first_reference: usize,
-    /// What the object is called: the receiver of a method in Go.
+    /// The name of the object: the receiver of a method in Go.
     own_name: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl<'t> Walk<'t> {
         self.scopes.last().filter(|scope| scope.kind == ScopeKind::Type).and_then(|scope| scope.owner.clone())
     }
 
-    /// What the object of the innermost method is called.
+    /// Sets the name of the object in the innermost method.
     pub fn set_own_name(&mut self, name: &str) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.own_name = Some(name.into());
@@ -218,7 +218,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Binds all names in a pattern. What `is_name` accepts is a name; what `is_other` accepts is looked at as code later.
+    /// Binds all names in a pattern. `is_name` accepts names; `is_other` accepts nodes that are visited as code later.
     pub fn bind_all(&mut self, pattern: Node<'t>, is_name: fn(&str) -> bool, is_other: fn(&str) -> bool) {
         for node in nodes_in(pattern, is_other) {
             if is_name(node.kind()) {
@@ -341,7 +341,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// What does not fit the grammar is looked at all the same, and names before parentheses are calls.
+    /// Visits a node that does not fit the grammar all the same, and takes names before parentheses for calls.
     fn enter_error(&mut self, node: Node<'t>) -> Go {
         let mut cursor = node.walk();
         let children: Vec<Node<'t>> = node.children(&mut cursor).collect();

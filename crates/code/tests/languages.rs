@@ -1,4 +1,4 @@
-//! What is found in a short file of each language.
+//! The facts found in a short file of each language.
 
 use nuthatch_code::{Facts, Kind, Language, Reading, Receiver, Use, facts_of};
 

@@ -1,4 +1,4 @@
-//! What calls mean among several files, and how sure that is.
+//! The meaning of calls among several files, and its certainty.
 
 use nuthatch_code::{Candidate, Class, Facts, Language, Place, facts_of, resolve};
 
@@ -22,7 +22,8 @@ impl Tree {
         found
     }
 
-    /// What the reference with this name in this line means: the class, and `path qualified` of each target.
+    /// Returns the meaning of the reference with this name in this line: the class, and `path qualified` of each
+    /// target.
     fn meaning(&self, path: &str, line: u32, name: &str) -> (Class, Vec<String>) {
         let (path, facts) = self.0.iter().find(|(known, _)| *known == path).unwrap();
         let reference = facts.references.iter().find(|one| one.line == line && one.name == name);

@@ -2,7 +2,7 @@
 
 use nuthatch_engine::{Accuracy, Error, Result};
 
-/// What `exact`, `ef` and `recall` mean together; none of them is the default.
+/// Combines `exact`, `ef` and `recall`; with none of them, returns the default.
 ///
 /// # Errors
 /// `Invalid` when more than one is given.

@@ -1,4 +1,4 @@
-//! What a search answers.
+//! The answer to a search.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ pub struct Leg {
     score: f32,
 }
 
-/// What of an answer is shown, and how.
+/// The parts of an answer to show, and their format.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     explain: bool,

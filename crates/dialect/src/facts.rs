@@ -1,4 +1,4 @@
-//! What facts are asked and what they answer, in JSON. Times are RFC 3339, or dates.
+//! The questions and answers of facts, in JSON. Times are RFC 3339, or dates.
 //!
 //! **Useful for** every face that speaks JSON: a call by its name has its question and its answer here.
 //! **Not for** making, listing and dropping facts.
@@ -56,7 +56,7 @@ pub struct FactToRecord {
     sources: Vec<FactPassage>,
     /// From 0 to 1; default 1.
     confidence: Option<f64>,
-    /// Who found it.
+    /// The extractor that found it.
     #[serde(default)]
     extractor: String,
     /// The number of a fact that it takes the place of.
@@ -71,7 +71,7 @@ pub struct FactsToRecord {
     facts: Vec<FactToRecord>,
 }
 
-/// What recording did.
+/// The result of recording facts.
 #[derive(Serialize, ToSchema)]
 pub struct FactsRecorded {
     /// The number of each fact; of one that was there, the number that it has.
@@ -82,7 +82,7 @@ pub struct FactsRecorded {
     ended: u64,
 }
 
-/// Which facts. What is left out selects nothing.
+/// The facts to select. An absent field does not narrow the selection.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactsQuestion {
@@ -121,7 +121,7 @@ pub struct SourceOfFact {
     /// The passage is there as it was. Only in answers to `why`.
     #[serde(skip_serializing_if = "Option::is_none")]
     stands: Option<bool>,
-    /// What it says there. Only in answers to `why`.
+    /// The text of the passage there. Only in answers to `why`.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -258,7 +258,7 @@ pub struct NamedEntity {
     facts: u64,
 }
 
-/// What stands on passages.
+/// Everything that rests on passages.
 #[derive(Serialize, ToSchema)]
 pub struct TraceAnswer {
     facts: Vec<FactAnswer>,
@@ -295,7 +295,7 @@ pub struct FactRevised {
     number: u64,
 }
 
-/// What to declare of a relation.
+/// A declaration of a relation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredicateToDeclare {
@@ -330,7 +330,7 @@ pub struct FactsChanged {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkQuestion {
-    /// Its name, with a version: another one is asked anew.
+    /// The extractor's name, with a version: a different one is asked again.
     extractor: String,
     collection: String,
     /// Passages of a step; default 100.
@@ -387,7 +387,7 @@ pub struct FactFound {
     confidence: Option<f64>,
 }
 
-/// What an extractor found in a passage, or why it failed.
+/// An extractor's findings in a passage, or why it failed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PassageLearned {
@@ -399,7 +399,7 @@ pub struct PassageLearned {
     failed: Option<String>,
 }
 
-/// What an extractor found.
+/// The findings of an extractor.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LearnQuestion {
@@ -418,7 +418,7 @@ pub struct ExtractQuestion {
     cursor: Option<String>,
 }
 
-/// What extracting did.
+/// The result of an extraction.
 #[derive(Serialize, ToSchema)]
 pub struct ExtractAnswer {
     /// Texts that the extractor was called for.
@@ -454,13 +454,13 @@ pub struct FailureAnswer {
     at: String,
 }
 
-/// What an extractor failed at.
+/// The failures of an extractor.
 #[derive(Serialize, ToSchema)]
 pub struct FailuresAnswer {
     failures: Vec<FailureAnswer>,
 }
 
-/// What an upkeep found.
+/// The findings of an upkeep.
 #[derive(Serialize, ToSchema)]
 pub struct SettleAnswer {
     looked_at: u64,
@@ -468,14 +468,14 @@ pub struct SettleAnswer {
     ended: u64,
 }
 
-/// What an erasure removed. `POST /v1/reclaim` removes the bytes.
+/// The data that an erasure removed. `POST /v1/reclaim` removes the bytes.
 #[derive(Serialize, ToSchema)]
 pub struct EraseAnswer {
     /// Facts that stood on these passages alone.
     facts: u64,
     /// Sources of facts that stand on others, too.
     sources: u64,
-    /// What extractors had found in these passages.
+    /// Findings of extractors in these passages.
     memos: u64,
 }
 
@@ -500,7 +500,7 @@ pub struct FactsPathsQuestion {
     /// Only facts of these relations.
     #[serde(default)]
     types: Vec<String>,
-    /// What a fact costs: 1 (`hops`, the default), its confidence (`weight`), or 1 divided by it (`strength`).
+    /// The cost of a fact: 1 (`hops`, the default), its confidence (`weight`), or 1 divided by it (`strength`).
     #[serde(default)]
     #[schema(value_type = String)]
     cost: PathCost,
@@ -579,7 +579,8 @@ pub const FACTS_READS: [&str; 10] =
 /// Asks facts, as they are now or as a snapshot has them.
 ///
 /// # Errors
-/// `NotFound` for a name that is none of [`FACTS_READS`]; `Invalid` with the place of what is wrong in the question; those of the call.
+/// `NotFound` for a name that is not in [`FACTS_READS`]; `Invalid` with the place of the mistake in the question; the
+/// errors of the call.
 pub fn read(facts: &Statements<'_>, call: &str, question: Value) -> Result<Value> {
     match call {
         "list" => {

@@ -17,7 +17,7 @@ pub struct Field {
     pub schema: Value,
 }
 
-/// What a field takes.
+/// The kind of value that a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     Text,

@@ -24,7 +24,7 @@ pub struct PathsQuestion {
     /// Only edges of these types.
     #[serde(default)]
     pub types: Vec<String>,
-    /// What an edge costs: 1 (`hops`, the default), its `weight`, or 1 divided by it (`strength`).
+    /// The cost of an edge: 1 (`hops`, the default), its `weight`, or 1 divided by it (`strength`).
     #[serde(default)]
     #[schema(value_type = String)]
     pub cost: PathCost,

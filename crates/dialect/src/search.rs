@@ -46,7 +46,7 @@ pub struct Search {
     #[serde(default)]
     #[schema(maximum = 9999)]
     pub offset: usize,
-    /// What hits contain in addition to id, score and legs; default `text` and `payload`.
+    /// The parts that hits contain in addition to id, score and legs; default `text` and `payload`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Part>>,
     /// The encoding of the vectors of hits.
@@ -91,7 +91,7 @@ pub struct Search {
     /// Leave out records with a worse score: a lower one, or a greater distance where the score is a distance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f32>,
-    /// Rank the best hits anew by a field of token vectors (MaxSim); their scores are those of that comparison.
+    /// Rerank the best hits by a field of token vectors (MaxSim); their scores are those of that comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<Rerank>,
     /// Timeout in milliseconds; the server's own limit applies as well.
@@ -103,7 +103,7 @@ pub struct Search {
     pub explain: bool,
 }
 
-/// How the best hits are ranked anew.
+/// How to rerank the best hits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rerank {
@@ -156,10 +156,10 @@ pub fn further() -> Vec<Field> {
     fields
 }
 
-/// What such fields mean.
+/// Parses such fields.
 ///
 /// # Errors
-/// `Invalid` for a wrong value, or for what is none of them.
+/// `Invalid` for a wrong value or an unknown field.
 pub fn refine(given: Map<String, Value>) -> Result<Refine> {
     match given.keys().find(|name| !FURTHER.contains(&name.as_str())) {
         Some(unknown) => Err(Error::invalid(format!("unknown field `{unknown}`"))),

@@ -70,7 +70,7 @@ pub(crate) struct Sums {
     pub(crate) whole: f32,
 }
 
-/// What a group's sums, counted from its least value, are multiplied by to fill 8 bits.
+/// Returns the factor that scales a group's sums, counted from its least value, to fill 8 bits.
 pub(crate) fn per_step(widest: f32) -> f32 {
     let per_step = 255.0 / (2.0 * widest);
     if per_step.is_finite() { per_step } else { 0.0 }

@@ -33,7 +33,8 @@ impl Level {
         })
     }
 
-    /// What `NUTHATCH_CPU_LEVEL` names, to compare levels or to rule one out; `None` when it is not set.
+    /// Returns the level that `NUTHATCH_CPU_LEVEL` names, to compare levels or to rule one out; `None` if it is not
+    /// set.
     ///
     /// # Errors
     /// This CPU has no such level.

@@ -1,4 +1,4 @@
-//! What can go wrong between a text and its vector. Each message names the thing and says what to do next.
+//! Errors on the way from a text to its vector. Each message names the thing and the next step.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub enum EmbedError {
         model: Model,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         what: String,
     },
 
@@ -45,7 +45,7 @@ pub enum EmbedError {
     Config {
         /// The option.
         option: &'static str,
-        /// What is wrong with its value, and what would be right.
+        /// The problem with its value, and the remedy.
         what: String,
     },
 
@@ -82,7 +82,7 @@ pub enum EmbedError {
     Response {
         /// The address asked.
         url: String,
-        /// What is wrong with the answer.
+        /// The problem with the answer.
         what: String,
     },
 

@@ -10,7 +10,7 @@ use crate::{EmbedError, Embedder, OnnxEmbedder, OnnxOptions, StaticEmbedder, man
 /// A model that `python -m nuthatch.model install` puts on disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Model {
-    /// What a collection takes that names none: a MiniLM model in int8.
+    /// The model for a collection that names none: a MiniLM model in int8.
     #[default]
     Default,
     /// One vector a token: much faster, and weaker.
@@ -89,7 +89,7 @@ impl Model {
     }
 }
 
-/// What the search order depends on, apart from the file system.
+/// The inputs to the search order, apart from the file system.
 #[derive(Default)]
 struct Surroundings {
     model_dir: Option<PathBuf>,

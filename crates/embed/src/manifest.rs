@@ -78,7 +78,7 @@ impl ModelManifest {
         Ok(())
     }
 
-    /// What decides the mapping from text to vector, in one string.
+    /// Returns a fingerprint of everything that determines the mapping from text to vector.
     pub fn fingerprint(&self) -> String {
         let (dim, max_tokens) = (self.dim.to_string(), self.max_tokens.to_string());
         let (start, end) = (self.start_token.to_string(), self.end_token.to_string());
@@ -112,7 +112,7 @@ pub(crate) fn is_in(dir: &Path) -> bool {
     dir.join(FILE_NAME).is_file()
 }
 
-/// A folder's manifest as JSON says it. What its values may be is for the caller to check.
+/// Reads a folder's manifest from JSON. The caller must check its values.
 pub(crate) fn read_json<M: DeserializeOwned>(dir: &Path, model: Model) -> Result<M, EmbedError> {
     #[allow(clippy::disallowed_methods, reason = "the manifest is what the files are checked by")]
     let text = std::fs::read(dir.join(FILE_NAME)).map_err(|e| damaged(dir, model, format!("cannot be read ({e})")))?;

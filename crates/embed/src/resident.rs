@@ -1,4 +1,4 @@
-//! What loading a model adds to the process.
+//! The memory that loading a model adds to the process.
 
 /// Resident memory when loading began.
 pub struct Before(Option<u64>);

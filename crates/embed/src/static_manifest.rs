@@ -87,7 +87,7 @@ impl StaticManifest {
         self.files().iter().try_for_each(|file| file.verify(dir, MODEL))
     }
 
-    /// What decides the mapping from text to vector, in one string.
+    /// Returns a fingerprint of everything that determines the mapping from text to vector.
     pub fn fingerprint(&self) -> String {
         let (dim, max_tokens) = (self.dim.to_string(), self.max_tokens.to_string());
         let empty = self.empty_token.to_string();

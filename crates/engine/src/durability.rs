@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What a write has survived by the time that its call returns. Whatever is chosen, writes keep their order, and one call's are
-/// there together or not at all.
+/// The durability of a write when its call returns. With every choice, writes keep their order, and the writes of one
+/// call are kept together or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {

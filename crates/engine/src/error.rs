@@ -19,7 +19,7 @@ use crate::subject::{Subject, What};
 /// Names that an error lists, those that begin most alike.
 const NAMES_MAX: usize = 10;
 
-/// What the caller can do about an error.
+/// The kind of an error, by what the caller can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// Someone else changed the same thing, or holds it: try again.
@@ -65,7 +65,7 @@ impl ErrorKind {
 /// A program decides by the kind and the subject. The sentence is for people, and its words may change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Error {
-    /// What the caller can do about it.
+    /// The kind, which tells the caller what to do about it.
     pub kind: ErrorKind,
     /// `None` when the error is about the call as a whole, or about a thing without a name.
     pub subject: Option<Subject>,
@@ -124,7 +124,7 @@ impl Error {
         Self::not_found(format!("{what} {name:?} was dropped")).about(what, name)
     }
 
-    /// The folder is none of ours.
+    /// The error for a folder that is not a Nuthatch data folder.
     pub(crate) fn no_data_folder(root: &Path, remedy: &str) -> Self {
         Self::not_found(format!("{} is not a Nuthatch data folder{remedy}", root.display())).about_path(root)
     }

@@ -1,4 +1,4 @@
-//! What is stored for a file that was added.
+//! The stored entry of an added file.
 
 use nuthatch_filter::FieldChange;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(crate) const OWN_FIELDS: [&str; 16] = [
     "place",
 ];
 
-/// What is stored of a file that was added.
+/// The stored entry of an added file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Size of the file.
@@ -35,7 +35,7 @@ pub struct FileEntry {
     pub mtime_ns: i64,
     /// BLAKE3 of the content.
     pub hash: [u8; 32],
-    /// What split and embedded it: files are read again when this changes.
+    /// The splitter and embedder that processed it: files are read again when this changes.
     pub made_by: String,
     /// The format that it was read as: `markdown`, `text`, `html`, `pdf`, `code`, `document`, `slides`, `sheet`, `book`, `notebook` or `mail`.
     pub kind: String,

@@ -15,26 +15,28 @@ pub const FORMAT_VERSION: u32 = 6;
 /// The oldest layout that this program opens.
 pub const FORMAT_OLDEST_READABLE: u32 = 1;
 
-/// What a folder has in which nothing needs more.
+/// The format of a folder that needs no later one.
 const FORMAT_PLAIN: u32 = 1;
-/// What a folder has from its first named vector field on.
+/// The format of a folder once it has a named vector field.
 pub const FORMAT_OF_FIELDS: u32 = 2;
-/// What a folder has from its first field of sparse or token vectors on: an earlier program would take their bytes for dense ones.
+/// The format of a folder once it has a field of sparse or token vectors: an earlier program would take their bytes for
+/// dense ones.
 pub const FORMAT_OF_FIELD_KINDS: u32 = 6;
-/// What a folder has from its first tenant besides the default one on: an earlier program would take their indexes for leftovers.
+/// The format of a folder once it has a tenant besides the default one: an earlier program would take their indexes for
+/// leftovers.
 pub const FORMAT_OF_TENANTS: u32 = 2;
-/// What a folder has from its first graph on: an earlier program would take it for a keyspace.
+/// The format of a folder once it has a graph: an earlier program would take it for a keyspace.
 pub const FORMAT_OF_GRAPHS: u32 = 3;
 /// The first format whose folders may have trees: an earlier program would take their rows for keys.
 pub const FORMAT_OF_TREES: u32 = 4;
-/// What a folder has from the first fields of a file in a tree on: an earlier program could not read their rows.
+/// The format of a folder once a file in a tree has fields: an earlier program could not read their rows.
 pub const FORMAT_OF_TREE_FIELDS: u32 = 6;
 /// The first format whose folders may have caches: an earlier program would take their rows for keys.
 pub const FORMAT_OF_CACHES: u32 = 5;
 /// The first format whose folders may have facts: an earlier program would take their rows for keys.
 pub const FORMAT_OF_FACTS: u32 = 6;
 
-/// What `NUTHATCH` says of its folder.
+/// The contents of a folder's `NUTHATCH` file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// The version of the folder's layout.
@@ -175,7 +177,7 @@ impl Folder {
 
     /// Makes the folder one of this format, if it is of an earlier one. Durable when it returns; the caller holds the folder's lock.
     pub fn raise_format(&self, format: u32) -> Result<()> {
-        /// Two at once would take the same name beside the file.
+        /// Two callers at once would take the same name next to the file.
         static RAISING: Mutex<()> = Mutex::new(());
         if self.read_identity()?.format >= format {
             return Ok(());
@@ -202,7 +204,7 @@ impl Folder {
         Ok(())
     }
 
-    /// What the folder says of itself.
+    /// Reads the folder's identity.
     pub(crate) fn read_identity(&self) -> Result<Identity> {
         let path = self.identity();
         let body = read_sealed(&path)?

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What makes a pid unique. Known on Linux only; elsewhere nobody is ever certain that a holder is dead.
+/// The data that makes a pid unique. Known on Linux only; elsewhere a holder is never certain to be dead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The machine's boot.

@@ -19,7 +19,7 @@ const LOCK: &str = "LOCK";
 /// Becomes [`LOCK`] when a dead holder's lock has to be replaced.
 const LOCK_NEXT: &str = "LOCK.next";
 
-/// Who has the folder open, as the file says it.
+/// The process that has the folder open, according to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Holder {
     /// The process.
@@ -46,7 +46,7 @@ pub struct FolderLock {
     holder: Holder,
 }
 
-/// What became of trying to take the lock.
+/// The result of trying to take the lock.
 pub enum Taken {
     /// It is this process's from now on.
     Ours(FolderLock),
@@ -81,7 +81,7 @@ impl FolderLock {
                 if !holder.as_ref().is_some_and(dead) {
                     return Ok(Taken::Theirs(holder));
                 }
-                // What keeps the old file locked is a process that the dead holder forked, and it will not write.
+                // A process that the dead holder forked keeps the old file locked, and it will not write.
                 let next = folder.join(LOCK_NEXT);
                 file = File::options().read(true).write(true).create(true).truncate(false).open(&next).map_err(io)?;
                 match file.try_lock() {
@@ -105,7 +105,7 @@ impl FolderLock {
         Ok(Taken::Ours(lock))
     }
 
-    /// Who the file names; `None` when there is no file, or it is being written.
+    /// Returns the holder that the file names; `None` when there is no file, or it is being written.
     pub fn holder_of(folder: &Path) -> Option<Holder> {
         read(&mut File::open(folder.join(LOCK)).ok()?)
     }

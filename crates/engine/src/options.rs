@@ -57,7 +57,7 @@ pub struct Options {
     /// How long an erasure, a reclaim or the drop of a tenant waits for older snapshots and transactions, of any
     /// tenant, before it ends them; a minute at most.
     pub erasure_grace: Duration,
-    /// What the time is.
+    /// The source of the current time.
     pub clock: Clock,
     /// False for tests and tools that want to decide themselves when sealing and merging happen.
     pub background: bool,
@@ -66,8 +66,8 @@ pub struct Options {
     /// Hold the folder exclusively: other processes are refused instead of served, and so is this one when another
     /// holds it.
     pub exclusive: bool,
-    /// What every batch of the folder's store goes through: a log that several machines share. A folder that is a copy of such a
-    /// log is refused without it.
+    /// The layer that every batch of the folder's store goes through: a log that several machines share. A folder that
+    /// is a copy of such a log cannot be opened without it.
     pub store_layer: Option<StoreLayer>,
 }
 
@@ -188,12 +188,13 @@ pub(crate) struct Budget {
 const CACHE_KEPT_ONE_IN: u64 = 4;
 
 impl Budget {
-    /// What large answers may hold together while they are made: the cache of index blocks lends it.
+    /// Returns the memory that large answers may hold together while they are made; the cache of index blocks lends it.
     pub fn answer_bytes(&self) -> u64 {
         self.block_cache_bytes / CACHE_KEPT_ONE_IN
     }
 
-    /// What large batches may hold together while they are written: the cache of index blocks lends it, too.
+    /// Returns the memory that large batches may hold together while they are written; the cache of index blocks lends
+    /// it, too.
     pub fn write_bytes(&self) -> u64 {
         self.block_cache_bytes / CACHE_KEPT_ONE_IN
     }

@@ -17,12 +17,12 @@ pub const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Values of vector fields by the name of the field.
 pub type NamedVectors = BTreeMap<String, VectorValue>;
 
-/// What a caller gives to [`crate::Collection::upsert`]. At least one of text, vector and payload.
+/// A record as a caller passes it to [`crate::Collection::upsert`], with at least one of text, vector and payload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// 1 to 1,024 bytes.
     pub id: String,
-    /// What words are searched in, and what is embedded where no vector is given.
+    /// The text for word searches, also embedded where no vector is given.
     pub text: Option<String>,
     /// `dim` f32 components. Left out, it is made from the text where the collection has an embedder.
     pub vector: Option<Vec<f32>>,
@@ -67,7 +67,7 @@ impl Record {
         self
     }
 
-    /// What is embedded and searched by words: the context, then the text.
+    /// Returns the text that is embedded and searched by words: the context, then the text.
     pub(crate) fn searchable(&self) -> Option<String> {
         searchable(self.context.as_deref(), self.text.as_deref())
     }

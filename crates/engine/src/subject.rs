@@ -35,7 +35,7 @@ pub enum What {
     Keyspace,
     /// A file or a folder of a file system.
     Path,
-    /// What a tenant's deletion leaves behind as its proof.
+    /// The proof that a tenant's deletion leaves behind.
     Receipt,
     /// A record of a collection, by its id.
     Record,

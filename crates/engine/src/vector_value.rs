@@ -1,4 +1,4 @@
-//! What a record has in a named vector field: one dense vector, one sparse vector, or a dense vector for each token.
+//! The value of a record's named vector field: one dense vector, one sparse vector, or a dense vector for each token.
 //!
 //! **Useful for** everything that carries vectors without comparing them: records, searches, exports, clients. **Not for** the unnamed
 //! field, whose vectors are dense.

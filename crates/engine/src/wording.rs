@@ -1,4 +1,5 @@
-//! What is wrong with a document that somebody sent, in words of the document: "expected a whole number of 0 or more", not "expected usize".
+//! Explains errors in a document that somebody sent in terms of the document: "expected a whole number of 0 or more",
+//! not "expected usize".
 //!
 //! The libraries that read JSON, addresses and settings name the Rust type that they were to read. Every face says it by these
 //! functions instead, and names the field.
@@ -32,7 +33,7 @@ const NUMBERS: [(&str, &str); 14] = [
 ];
 const NATURAL: &str = "a whole number of 0 or more";
 const WHOLE: &str = "a whole number";
-/// What else is expected, by how it begins; the rest up to the place is dropped.
+/// Other expectations, by how they begin; the rest up to the place is dropped.
 const SHAPES: [(&str, &str); 14] = [
     ("struct variant", "an object"),
     ("struct ", "an object"),
@@ -49,7 +50,7 @@ const SHAPES: [(&str, &str); 14] = [
     ("a map", "an object"),
     ("unit", "null"),
 ];
-/// What came instead, by how it begins.
+/// The values received instead, by how they begin.
 const GIVEN: [(&str, &str); 10] = [
     ("string ", "the string "),
     ("integer ", "the number "),
@@ -62,7 +63,7 @@ const GIVEN: [(&str, &str); 10] = [
     ("unit value", "null"),
     ("Option value", "a value"),
 ];
-/// What the standard library says of text that is no number.
+/// The standard library's messages about text that is no number.
 const PARSED: [(&str, &str); 6] = [
     ("invalid digit found in string", "expected a whole number"),
     ("cannot parse integer from empty string", "expected a whole number, got nothing"),
@@ -72,11 +73,11 @@ const PARSED: [(&str, &str); 6] = [
     ("provided string was not `true` or `false`", "expected `true` or `false`"),
 ];
 
-/// What a library said about a document, in words of the document.
+/// Rephrases a library's message about a document in terms of the document.
 pub fn plain(error: impl Display) -> String {
     let said = error.to_string();
     for kind in ["invalid type: ", "invalid value: "] {
-        // What was sent may hold the same words, so that the first and the last count.
+        // The sender's text may contain the same words, so the first and the last occurrence count.
         if let Some((before, rest)) = said.split_once(kind)
             && let Some((given, wanted)) = rest.rsplit_once(", expected ")
         {

@@ -36,7 +36,7 @@ pub(crate) fn mail(
     document(path, format, isolated("mail", || read(bytes, &extract, within)), options)
 }
 
-/// What was read, cut into passages.
+/// Returns the text that was read, cut into passages.
 pub(crate) fn document(
     path: &Path,
     format: Format,
@@ -54,7 +54,7 @@ pub(crate) fn document(
     })
 }
 
-/// Who added the file is to read them.
+/// The user who added the file is to read the warnings.
 const WARNINGS_MAX: usize = 20;
 
 fn few(mut warnings: Vec<String>) -> Vec<String> {

@@ -26,7 +26,8 @@ pub(crate) fn pieces(text: &str, lang: &str, options: &PassageOptions) -> Vec<Pi
     pieces
 }
 
-/// What separates the cells of the first line. Programs in countries with a decimal comma write semicolons.
+/// Detects the separator between the cells of the first line. Programs in countries with a decimal comma write
+/// semicolons.
 fn delimiter(text: &str) -> u8 {
     let line = text.trim_start().lines().next().unwrap_or_default();
     let (mut counts, mut quoted) = ([(b',', 0_usize), (b';', 0), (b'\t', 0), (b'|', 0)], false);

@@ -50,7 +50,8 @@ pub(crate) fn detect<'a>(path: &Path, bytes: &'a [u8]) -> Result<(Format, Option
     Ok((by_name.unwrap_or_else(|| by_content(bytes)), None))
 }
 
-/// What of a path decides, together with the bytes, how a file is read: a file name that stands for all names like it.
+/// The part of a path that decides, together with the bytes, how a file is read: a file name that stands for all names
+/// like it.
 pub(crate) fn form_of(path: &Path) -> String {
     let plain = |extension: &str| extension.len() <= 16 && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
     match path.extension().and_then(|extension| extension.to_str()) {

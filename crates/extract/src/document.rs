@@ -1,4 +1,4 @@
-//! What extraction returns.
+//! The results of extraction.
 
 /// The format that a file was read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,11 +50,12 @@ impl Kind {
 /// One file, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// What it was read as.
+    /// The format that the file was read as.
     pub kind: Kind,
-    /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
-    /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
-    /// document's format: `docx`, `rtf`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`, `eml`, `mbox`. `None` when the name tells nothing and the content is plain text.
+    /// The language or format of the file, as one filterable word: a programming language (`rust`, `python`, `shell`,
+    /// …), a data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`, or a
+    /// document's format: `docx`, `rtf`, `odt`, `pptx`, `odp`, `xlsx`, `xlsb`, `ods`, `epub`, `ipynb`, `eml`, `mbox`.
+    /// `None` when the name tells nothing and the content is plain text.
     pub lang: Option<String>,
     /// The media type, such as `text/markdown`.
     pub mime: &'static str,
@@ -63,8 +64,8 @@ pub struct Document {
     pub title: Option<String>,
     /// In source order, never empty strings. Empty when the file holds nothing but white space.
     pub passages: Vec<Passage>,
-    /// What had to be left out although the rest was read, one sentence each: a PDF page that would not parse, a slide
-    /// that is lost.
+    /// The parts that were left out although the rest was read, one sentence each: a PDF page that would not parse, a
+    /// lost slide.
     pub warnings: Vec<String>,
 }
 

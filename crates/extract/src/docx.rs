@@ -25,7 +25,7 @@ pub(crate) fn read(package: &mut Package) -> Result<Read, String> {
     Ok(Read { title: title(package)?.or(own_title), parts: vec![Content::Part(part)], warnings })
 }
 
-/// What stands beside the body, in this order, under headings that say so. Damage there costs a warning.
+/// The parts outside the body, in this order, under headings that name them. Damage there causes only a warning.
 const BESIDE: &[(&str, &str)] = &[
     ("footnotes", "Footnotes"),
     ("endnotes", "Endnotes"),

@@ -37,7 +37,7 @@ pub enum ExtractError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         what: String,
     },
 
@@ -66,7 +66,7 @@ pub enum ExtractError {
     Walk {
         /// The entry.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the entry.
         what: String,
     },
 }

@@ -110,7 +110,7 @@ struct Reader<'a> {
     in_head: bool,
     preformatted: usize,
     hidden: usize,
-    /// What separates the next word from the last one.
+    /// The separator between the last word and the next one.
     gap: Gap,
 }
 

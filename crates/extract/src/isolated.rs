@@ -5,7 +5,7 @@ use std::sync::Once;
 /// Threads of this name panic silently: their panics are reports about a file.
 const THREAD: &str = "nuthatch-extract";
 
-/// What a parser may recurse along a file's own nesting. Reserved, not resident.
+/// The stack for a parser that recurses along a file's own nesting. Reserved, not resident.
 const STACK_BYTES: usize = 64 << 20;
 
 /// Runs the reading on a thread of its own, where a panic or deep nesting harms nobody. `parser` names what failed.
@@ -26,7 +26,7 @@ pub(crate) fn isolated<T: Send>(parser: &str, read: impl FnOnce() -> Result<T, S
     })
 }
 
-/// What a panic said.
+/// Extracts the message of a panic.
 pub(crate) fn reason(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("no reason given").chars().take(200).collect()

@@ -25,7 +25,7 @@ const ATTACHED_BYTES_MAX: usize = 64 << 20;
 /// How what is attached is read: name, content, what it is in.
 pub(crate) type Extract<'a> = &'a (dyn Fn(&Path, &[u8], Within<'_>) -> Result<Document, ExtractError> + Sync);
 
-/// What a file is in, itself a file of which all that is attached is read.
+/// The context that contains a file, itself a file whose attachments are all read.
 #[derive(Clone, Copy)]
 pub(crate) struct Within<'a> {
     /// Mails that hold it.
@@ -118,7 +118,7 @@ struct Reader<'a> {
     attached_bytes: usize,
 }
 
-/// What ends a reading: that of one mail of a mailbox, or that of the file.
+/// The reason to stop reading: one mail of a mailbox, or the whole file.
 enum Stop {
     Mail(String),
     File(String),
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is wrong with an attachment, without a path that there is not.
+/// Describes the problem with an attachment, without the path that it does not have.
 fn reason(error: &ExtractError) -> String {
     match error {
         ExtractError::Binary { why, .. } => format!("it is binary ({why})"),

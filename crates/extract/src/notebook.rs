@@ -8,7 +8,7 @@ use crate::read::Read;
 use crate::split::Style;
 use json::{Cell, Notebook};
 
-/// Of a cell's output. What prints more prints data, which is no text to search for.
+/// For the output of a cell. Longer output is data, not text to search for.
 const OUTPUT_BYTES_MAX: usize = 4 << 10;
 
 pub(crate) fn read(text: &str) -> Result<Read, String> {

@@ -1,4 +1,4 @@
-//! What word processing and slides of Office share: paragraphs of runs, tables, relations, properties.
+//! Elements common to Office's word processing and slides: paragraphs of runs, tables, relations, properties.
 
 use std::collections::HashMap;
 
@@ -68,11 +68,11 @@ pub(crate) fn title(package: &mut Package) -> Result<Option<String>, String> {
     let member = "docProps/core.xml";
     let Some(xml) = package.optional_text(member)? else { return Ok(None) };
     let title = element_text(&xml, member, "title")?;
-    // What PowerPoint writes of itself when nobody has given a title.
+    // PowerPoint's own title when nobody has given one.
     Ok(title.filter(|title| title != "PowerPoint Presentation"))
 }
 
-/// What a paragraph's style makes of it.
+/// The role that its style gives a paragraph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Heading(u8),
@@ -141,7 +141,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Elements that say how something looks, hold what was deleted, or repeat what stands beside them.
+/// Elements that describe appearance, hold deleted content, or repeat their neighbours.
 const PASSED_OVER: &[&str] =
     &["Fallback", "moveFrom", "rPr", "sectPr", "sdtPr", "tabs", "tblPr", "tcPr", "trPr", "bodyPr", "lstStyle", "numPr"];
 

@@ -5,7 +5,7 @@ use crate::passages::{Outline, assemble, heading_name};
 use crate::split::{Style, trim};
 use crate::{Passage, PassageOptions};
 
-/// What stands between two words.
+/// The gap between two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Gap {
     None,
@@ -14,7 +14,7 @@ pub(crate) enum Gap {
     Block,
 }
 
-/// Where the passages of a part stand in its document, beside their page.
+/// Where the passages of a part stand in its document, in addition to their page.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     /// The page, or the lines, say it.
@@ -149,12 +149,12 @@ impl Part {
         self.blocks.extend(at.filter(|at| Some(*at) > last));
     }
 
-    /// What is written from here on has this number, until the next mark.
+    /// Gives the text written from here on this number, until the next mark.
     pub(crate) fn mark(&mut self, number: u32) {
         self.marks.push((self.text.len(), number));
     }
 
-    /// What was written from `start` on is a heading: a section begins with it.
+    /// Makes a heading of the text written from `start` on: a section begins with it.
     pub(crate) fn heading(&mut self, level: u8, start: usize) -> Option<String> {
         let name = heading_name(self.text.get(start..)?);
         if name.is_empty() {

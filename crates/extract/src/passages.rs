@@ -146,7 +146,7 @@ fn join_forward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
     groups
 }
 
-/// What stayed tiny (a closing brace, a last short section) joins the one before it.
+/// Joins each section that stayed tiny (a closing brace, a last short section) to the one before it.
 fn join_backward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for next in sections {
@@ -156,7 +156,8 @@ fn join_backward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
                     && last.heading.starts_with(&next.heading)
                     && small(last, &next, options) =>
             {
-                // What ends the enclosing section belongs to it, but the passage is about what it ends.
+                // The end of the enclosing section belongs to that section, but the passage is about the section that
+                // ends here.
                 last.range.end = next.range.end;
                 last.chars += next.chars;
             }

@@ -1,4 +1,4 @@
-//! What a reader of a format gives, before it is cut into passages.
+//! The output of a format's reader, before it is cut into passages.
 
 use crate::part::Part;
 use crate::{Passage, PassageOptions};

@@ -36,7 +36,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, String> {
                 reader.end_bytes();
                 let Some(group) = outer.pop() else { break };
                 reader.end_group(group);
-                // Whatever follows the document is none of it.
+                // Anything after the document is not part of it.
                 if outer.is_empty() {
                     break;
                 }
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// What was collected is text, before its encoding or anything else may change.
+    /// Writes the collected bytes as text, before their encoding or anything else may change.
     fn end_bytes(&mut self) {
         if !self.bytes.is_empty() {
             let bytes = take(&mut self.bytes);

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::PassageOptions;
 
-/// What a good place to cut looks like.
+/// The places where a cut is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// The end of a sentence is better than the end of a line, which may just be wrapped.

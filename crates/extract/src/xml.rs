@@ -8,7 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 /// A table inside of a table's cell takes some eight levels; nobody nests twenty of them.
 const DEPTH_MAX: usize = 256;
 
-/// What reads a document. Names come without their prefix: producers choose prefixes as they like.
+/// Receives the elements of a document. Names come without their prefix: producers choose prefixes as they like.
 pub(crate) trait Visit {
     /// An element begins. `false` passes over everything in it, its end included.
     fn open(&mut self, tag: &Tag) -> bool;
@@ -38,7 +38,7 @@ impl Tag<'_> {
         })
     }
 
-    /// The attribute of that name that has a prefix, such as `r:id` beside `id`.
+    /// Returns the attribute of that name that has a prefix, such as `r:id` next to `id`.
     pub(crate) fn prefixed(&self, name: &str) -> Option<Cow<'_, str>> {
         let mut attributes = self.0.attributes();
         let mut found = attributes.with_checks(false).flatten();
@@ -97,7 +97,8 @@ pub(crate) fn walk(xml: &str, member: &str, visit: &mut dyn Visit) -> Result<(),
     }
 }
 
-/// The five entities of XML itself. What a document defines for itself stays out: it could double itself many times.
+/// The five entities of XML itself. Entities that a document defines for itself are left out: they could double
+/// themselves many times.
 fn predefined(name: &str) -> &'static str {
     match name {
         "amp" => "&",

@@ -1,4 +1,4 @@
-//! What every passage promises, on the sample corpus and on generated text.
+//! The guarantees of every passage, on the sample corpus and on generated text.
 
 use std::path::{Path, PathBuf};
 

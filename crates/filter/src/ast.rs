@@ -23,7 +23,7 @@ pub enum Filter {
         field: String,
         /// How the field is compared.
         op: CompareOp,
-        /// What it is compared with; kinds do not convert.
+        /// The value to compare with; kinds do not convert.
         value: Value,
     },
     /// Equal to any of the values.
@@ -68,14 +68,14 @@ pub enum Filter {
     Prefix {
         /// Dotted path of the field.
         field: String,
-        /// What the text begins with.
+        /// The beginning of the text.
         prefix: String,
     },
     /// An element of the array equals the value. On a field that is no array this is plain equality, not a substring.
     Contains {
         /// Dotted path of the field.
         field: String,
-        /// What one element equals.
+        /// The value that one element equals.
         value: Value,
     },
 }

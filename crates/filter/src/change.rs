@@ -5,8 +5,8 @@ use std::collections::btree_map::Entry;
 
 use crate::{FilterError, Payload, Value};
 
-/// What becomes of some fields of a payload; those that it does not name stay. Fields are named by paths, as in a filter:
-/// `meta.author` is the field `author` of the map `meta`.
+/// A change to some fields of a payload; all others stay. Fields are named by paths, as in a filter: `meta.author` is
+/// the field `author` of the map `meta`.
 ///
 /// ```
 /// use nuthatch_filter::{FieldChange, Payload, Value};

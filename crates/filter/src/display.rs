@@ -1,5 +1,5 @@
-//! A filter as text again, for `explain` and for errors. What [`crate::parse`] can make, it writes so that parsing gives the
-//! same tree back.
+//! Formats a filter as text again, for `explain` and for errors. The text of a filter that [`crate::parse`] can make
+//! parses to the same tree.
 
 use std::fmt;
 

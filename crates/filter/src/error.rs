@@ -32,7 +32,7 @@ pub enum FilterError {
         kinds: String,
         /// The literal, with its kind in front.
         literal: String,
-        /// What to write instead.
+        /// The suggested alternative.
         remedy: String,
     },
     /// The payload cannot be stored.
@@ -40,7 +40,7 @@ pub enum FilterError {
     InvalidPayload {
         /// Dotted path of the field; empty when it is the payload as a whole.
         field: String,
-        /// What is wrong with it.
+        /// The problem with the field.
         reason: String,
     },
     /// Stored payload or schema bytes that were not written by this library, or are damaged.
@@ -48,13 +48,13 @@ pub enum FilterError {
     Decode {
         /// `payload` or `schema`.
         what: &'static str,
-        /// What could not be read.
+        /// The part that could not be read.
         reason: String,
     },
     /// The attribute columns of a segment cannot be read.
     #[error("cannot read attribute columns: {reason}; rebuild them from the stored payloads")]
     CorruptColumns {
-        /// What is wrong with them.
+        /// The problem with the columns.
         reason: String,
     },
     /// Attribute columns could not be written, or not read, because the operating system refused.
@@ -65,7 +65,7 @@ pub enum FilterError {
 /// Where and why a text is not a filter. Its `Display` shows the line with a caret under the character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// What the parser expected or found, without the place.
+    /// The message, without the place: what the parser expected or found.
     pub message: String,
     /// In characters from the beginning of the text, from 0.
     pub offset: usize,

@@ -28,7 +28,7 @@ impl<'a> Interval<'a> {
         Self { low: Some((Literal::new(low), false)), high: Some((Literal::new(high), false)) }
     }
 
-    /// What passes `op value`. `Ne` asks for the same values as `Eq`, to be taken away by the caller.
+    /// The values that pass `op value`. For `Ne` these are the same as for `Eq`, and the caller subtracts them.
     pub fn of(op: CompareOp, value: &'a Value) -> Self {
         let literal = Literal::new(value);
         match op {

@@ -3,7 +3,8 @@
 /// A pattern taken apart once, then tried on many texts.
 pub(crate) struct LikePattern {
     parts: Vec<Part>,
-    /// What every match ends with, and the longest that every match contains: both are quicker to deny than to fit.
+    /// The end of every match, and the longest text that every match contains: both are quicker to rule out than the
+    /// whole pattern.
     suffix: String,
     inner: String,
 }

@@ -3,8 +3,8 @@
 use crate::{Filter, Payload};
 
 impl Filter {
-    /// What remains of the filter for payloads whose fields `is_known` names are those of `payload`: a filter that looks at
-    /// the other fields alone. [`Filter::True`], or `Or` of nothing, when nothing remains.
+    /// Returns the rest of the filter for payloads that agree with `payload` in the fields that `is_known` names: a
+    /// filter on the other fields only. [`Filter::True`], or `Or` of nothing, when nothing remains.
     ///
     /// `is_known` is asked with the dotted paths of the filter, and answers alike for all paths with the same first name.
     #[must_use]

@@ -30,7 +30,7 @@ pub(crate) fn parse_nanos(text: &str) -> Option<i128> {
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Some(timestamp.as_nanosecond());
     }
-    // What is left is UTC. With an offset it is not: the calendar's parser would read over it.
+    // The remaining forms are UTC. One with an offset is not: the calendar's parser would ignore the offset.
     let time = text.split(['T', 't', ' ']).nth(1).unwrap_or_default();
     if time.contains(['+', '-']) {
         return None;

@@ -1,4 +1,4 @@
-//! What a payload may be, checked before it is stored.
+//! The rules for payloads, checked before one is stored.
 
 use crate::{FilterError, Payload, Value, format_datetime};
 
@@ -73,7 +73,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is wrong with a field's name, if anything.
+/// Describes the problem with a field's name, if any.
 pub(crate) fn name_fault(name: &str) -> Option<String> {
     if name.is_empty() {
         Some("a field's name is empty; give it one".into())

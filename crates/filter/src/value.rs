@@ -1,4 +1,4 @@
-//! What a payload field may hold.
+//! The values that a payload field may hold.
 
 use std::collections::BTreeMap;
 

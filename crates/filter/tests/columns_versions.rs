@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nuthatch_filter::{Columns, Payload, Value, parse};
 use tantivy_common::OwnedBytes;
 
-/// What the fixture was written from: every kind, several kinds in one field, arrays, maps, a text too long for version 1's
+/// The payloads in the fixture: every kind, several kinds in one field, arrays, maps, a text too long for version 1's
 /// dictionaries.
 fn payload(row: i64) -> Payload {
     let mixed = match row % 5 {

@@ -92,7 +92,7 @@ fn columns_of_another_kind_or_version_are_named() {
     assert!(refusal(fewer).contains("columns do not fit"));
 }
 
-/// Whoever stores the file verifies it; should damage get here all the same, it stays an error or a wrong answer.
+/// The code that stores the file verifies it. Damage that gets this far must end in an error or a wrong answer.
 #[test]
 fn flipped_bytes_in_columns_do_not_end_the_process() {
     let whole = columns_file();

@@ -1,4 +1,4 @@
-//! What the language says, and what it answers to what it is not.
+//! The meaning of the filter language, and its errors for text outside of it.
 
 use std::time::Instant;
 

@@ -13,7 +13,7 @@ use crate::graph;
 use crate::snapshots;
 use crate::ticket::parse;
 
-/// What there is to do, and with which body.
+/// The available actions and their bodies.
 const ACTIONS: [(&str, &str); 9] = [
     (
         "create",

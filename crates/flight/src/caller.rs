@@ -10,7 +10,7 @@ use nuthatch_link::{
 use serde_json::Value;
 use tonic::{Request, Status};
 
-/// What a call needs.
+/// The access that a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Reads the tenant's data.
@@ -25,7 +25,7 @@ pub enum Scope {
 pub struct Begun {
     /// The tenant's data.
     pub database: Database,
-    /// What the call takes up until it is over, and what ends its reads when it is dropped.
+    /// Holds the resources of the call until it is over, and ends its reads when dropped.
     pub turn: Box<dyn Any + Send + Sync>,
 }
 
@@ -51,8 +51,8 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// `PERMISSION_DENIED` when they may not.
     fn allowed(&self, scope: Scope) -> Result<Self, Status>;
 
-    /// Runs a call of the engine on a thread that may block. It counts as one request of the caller's tenant. What it reads ends when the
-    /// client's time is up, and when what is returned is dropped.
+    /// Runs a call of the engine on a thread that may block. It counts as one request of the caller's tenant. Its reads
+    /// end when the client's time is up, and when the returned future is dropped.
     ///
     /// # Errors
     /// Its own; `RESOURCE_EXHAUSTED` when the tenant asks too often or too much at a time.
@@ -100,7 +100,7 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// `INVALID_ARGUMENT` with the name of the wrong part.
     fn options(&self, options: Value) -> Result<CollectionOptions, Status>;
 
-    /// What a collection is and holds, as the HTTP interface writes it.
+    /// Describes a collection and its contents, as the HTTP interface writes it.
     fn describe(&self, info: CollectionInfo) -> Value;
 
     /// Statistics of everything, as the HTTP interface writes them.

@@ -24,7 +24,7 @@ struct Exchange<C: Caller> {
     incoming: Incoming<C>,
     caller: C,
     collection: String,
-    /// What all questions have in common.
+    /// The part that all questions share.
     search: Value,
     reader: Arc<Reader>,
     queries: Arc<Queries>,
@@ -44,7 +44,7 @@ pub async fn exchange<C: Caller>(caller: C, stream: Streaming<FlightData>) -> Re
     let of_path = |collection| Searches { collection, columns: None, search: None };
     let Searches { collection, columns, search } = of_descriptor(&opening.descriptor, of_path)?;
     let search = search.unwrap_or_else(|| Value::Object(Map::new()));
-    // What is wrong with it is said before the first question.
+    // Errors in it are reported before the first question.
     question::check(&search, &COLUMNS_INSTEAD)?;
     question::check(&search, &BATCH_INSTEAD)?;
     caller.search(search.clone())?;

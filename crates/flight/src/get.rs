@@ -15,7 +15,8 @@ use crate::question::{self, COLUMNS_INSTEAD};
 use crate::snapshots;
 use crate::ticket::Ticket;
 
-/// What a batch comes to, about: what is being read, what waits and what is being sent then fit into a processor's cache together.
+/// The approximate size of a batch: the batches being read, waiting and being sent then fit into a processor's cache
+/// together.
 const BATCH_BYTES: usize = 768 << 10;
 const BATCH_ROWS_MAX: usize = 10_000;
 /// Rows of the first batch: how large they are is not known yet.

@@ -9,7 +9,7 @@ use tonic_health::server::{HealthReporter, HealthService};
 /// The server as a whole, and the Flight service.
 const SERVICES: [&str; 2] = ["", <FlightServiceServer<()> as NamedService>::NAME];
 
-/// What the health service says.
+/// The status that the health service reports.
 #[derive(Clone)]
 pub struct Health(HealthReporter);
 

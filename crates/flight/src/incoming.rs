@@ -67,7 +67,7 @@ impl<C: Caller> Incoming<C> {
             })?,
         };
         let message = message.map_err(|status| match status.code() {
-            // What gRPC calls a message over the bound.
+            // gRPC's code for a message over the limit.
             Code::OutOfRange => Status::resource_exhausted(format!(
                 "{}; send fewer rows in a batch, or raise `body_max`",
                 status.message()

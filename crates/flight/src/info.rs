@@ -13,7 +13,7 @@ use crate::question::{self, COLUMNS_INSTEAD};
 use crate::snapshots;
 use crate::ticket::{Ticket, of_descriptor, parse};
 
-/// What is not known before it is counted.
+/// Stands for a number that is unknown until it is counted.
 const UNKNOWN: i64 = -1;
 
 /// Which collections are listed.
@@ -50,7 +50,7 @@ pub async fn list<C: Caller>(caller: C, criteria: &[u8]) -> Result<Vec<FlightInf
     listed.await
 }
 
-/// What a descriptor means: the name of a collection, or a ticket.
+/// Resolves a descriptor: the name of a collection, or a ticket.
 ///
 /// # Errors
 /// `NOT_FOUND` without such a collection or snapshot, `INVALID_ARGUMENT` for a ticket that cannot be answered.

@@ -37,7 +37,7 @@ pub fn schema_of(message: &FlightData) -> Result<Schema> {
 /// Reads the messages behind a schema.
 pub struct Reader {
     schema: SchemaRef,
-    /// What the batches have: strings in place of their dictionaries; the same one where there are none.
+    /// The schema of the batches: strings in place of their dictionaries; the same schema where there are none.
     plain: SchemaRef,
     dictionaries: Mutex<HashMap<i64, ArrayRef>>,
 }

@@ -49,7 +49,7 @@ pub type Sent = std::result::Result<Message, Status>;
 
 type Messages = mpsc::Receiver<Sent>;
 
-/// What a call answers. The first one that takes it has it.
+/// The answer of a call. The first one to take it gets it.
 #[derive(Clone)]
 pub struct Answer(Arc<Mutex<Option<Messages>>>);
 
@@ -63,7 +63,7 @@ impl Message {
         Self::new(&data.data_header, std::iter::once(data.data_body))
     }
 
-    /// What its columns come to.
+    /// The total size of its columns.
     pub fn body_bytes(&self) -> usize {
         self.body_bytes
     }

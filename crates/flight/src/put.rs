@@ -21,7 +21,7 @@ use crate::incoming::Incoming;
 use crate::message::Reader;
 use crate::ticket::{Target, of_descriptor};
 
-/// What is said of a batch when it is stored.
+/// The report on a batch when it is stored.
 #[derive(Serialize)]
 struct Stored {
     /// The number of the batch in its stream, from 1.
@@ -29,7 +29,7 @@ struct Stored {
     rows: u64,
     inserted: u64,
     replaced: u64,
-    /// What became of values that a record has not; with the first batch.
+    /// How values that a record cannot hold were converted; with the first batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }

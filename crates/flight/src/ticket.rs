@@ -1,4 +1,4 @@
-//! What clients write into tickets, descriptors and actions: JSON.
+//! The JSON that clients write into tickets, descriptors and actions.
 
 use arrow_flight::FlightDescriptor;
 use arrow_flight::flight_descriptor::DescriptorType;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tonic::Status;
 
-/// What to read: all records of a collection, those that pass a condition, or those that a search finds.
+/// The data to read: all records of a collection, those that pass a condition, or those that a search finds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ticket {
@@ -38,7 +38,7 @@ pub struct Ticket {
 #[serde(deny_unknown_fields)]
 pub struct Target {
     pub collection: String,
-    /// What a batch has survived when it is acknowledged.
+    /// The durability that a batch has when it is acknowledged.
     #[serde(default)]
     pub durability: Durability,
     /// Create the collection for the stream's schema if there is none.

@@ -1,4 +1,4 @@
-//! What ripgrep prints behind the last file: `--stats`, and the summary of `--json`.
+//! ripgrep's output after the last file: `--stats`, and the summary of `--json`.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ pub enum GrepError {
     /// A pattern is no regular expression, or too large a one. The message is ripgrep's, with the place marked.
     #[error("{message}")]
     Pattern {
-        /// What is wrong with it, and where.
+        /// The problem with it, and its position.
         message: String,
     },
     /// `-P`.
@@ -26,13 +26,13 @@ pub enum GrepError {
     Glob {
         /// The glob.
         glob: String,
-        /// What is wrong with it.
+        /// The problem with the glob.
         reason: String,
     },
     /// A name of a file type that ripgrep does not know.
     #[error("{reason}; `rg --type-list` names those that there are")]
     Type {
-        /// What is wrong with it.
+        /// The problem with the name.
         reason: String,
     },
     /// An encoding that nobody knows.
@@ -46,9 +46,9 @@ pub enum GrepError {
     /// A request that is longer than anybody needs.
     #[error("{what}: {is} {unit}, over the limit of {limit}; split the search")]
     TooLong {
-        /// What is too long.
+        /// The thing that is too long.
         what: &'static str,
-        /// What it is counted in.
+        /// The unit of its length.
         unit: &'static str,
         /// How long it is.
         is: usize,

@@ -63,18 +63,18 @@ pub struct Progress {
     pub total: Duration,
 }
 
-/// What a search found in a content that it searched apart from all others.
+/// The result of searching a content apart from all others.
 #[derive(Clone, Debug)]
 pub struct Apart {
-    /// What it printed.
+    /// The output of the search.
     pub out: Vec<u8>,
-    /// What it found.
+    /// The findings of the search.
     pub found: Found,
     counts: Progress,
     goes_on: bool,
 }
 
-/// What a search of one content found.
+/// The findings of a search of one content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Whether the content counts as a match for ripgrep's exit status: with
@@ -88,7 +88,7 @@ pub struct Found {
     pub bytes_searched: u64,
     /// Where the first NUL was found that made ripgrep take the content as binary.
     pub binary_at: Option<u64>,
-    /// Whether [`Grep::set_output_bytes_max`] ended the search. What was printed ends with a whole line, if one fits.
+    /// Whether [`Grep::set_output_bytes_max`] ended the search. The output then ends with a whole line, if one fits.
     pub truncated: bool,
 }
 
@@ -192,7 +192,7 @@ impl Grep {
         out.extend_from_slice(printed);
     }
 
-    /// What comes before the print of the next content.
+    /// Returns the separator before the output for the next content.
     fn separator(&self) -> Option<Vec<u8>> {
         let separator = self.printer.separator(&self.request).filter(|_| self.printed)?;
         Some([separator, self.searcher.line_terminator().as_bytes()].concat())
@@ -260,7 +260,7 @@ impl Grep {
     /// Searches one content and appends what ripgrep prints about it.
     ///
     /// # Errors
-    /// The content could not be searched. What was printed of it until then stays.
+    /// The content could not be searched. Its output so far stays.
     pub fn search(&mut self, path: &str, content: &[u8], out: &mut Vec<u8>) -> Result<Found, GrepError> {
         let mut printed = Vec::new();
         let before = out.len() + self.separator().map_or(0, |separator| separator.len());

@@ -7,7 +7,7 @@ use grep_printer::{
 use crate::paper::{Paper, Sheet};
 use crate::{Output, Request};
 
-/// What ripgrep puts between groups of lines that do not touch.
+/// ripgrep's separator between groups of lines that do not touch.
 const BETWEEN_GROUPS: &[u8] = b"--";
 
 /// One of the three that ripgrep has.
@@ -33,7 +33,7 @@ impl Printer {
         Self::Summary(Box::new(summary(request, kind)))
     }
 
-    /// What stands between the print of two contents.
+    /// Returns the separator between the output for two contents.
     pub(crate) fn separator(&self, request: &Request) -> Option<&'static [u8]> {
         let Self::Lines(_) = self else { return None };
         let grouped = !request.passthru && (request.before_context > 0 || request.after_context > 0);

@@ -1,4 +1,4 @@
-//! What to search for, in which paths, and how to print it: ripgrep's flags as a value.
+//! The pattern of a search, its paths, and how to print the result: ripgrep's flags as a value.
 //!
 //! **Invariant.** Every field's default is what ripgrep does without the flag when its output is no terminal.
 
@@ -63,7 +63,7 @@ pub struct Request {
     /// `-T`: names of file types to leave out. They go before `types`.
     pub types_not: Vec<String>,
 
-    /// What to print.
+    /// The kind of output.
     pub output: Output,
     /// `-q`: print nothing, and stop at the first match.
     pub quiet: bool,
@@ -105,7 +105,7 @@ pub struct Request {
     pub stats: bool,
 }
 
-/// What a search prints.
+/// The output of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
@@ -182,8 +182,8 @@ impl Request {
         Grep::new(self).map(drop)
     }
 
-    /// What ripgrep does differently when it prints to a terminal: colours, headings and line numbers, each unless the
-    /// caller has asked otherwise.
+    /// Applies ripgrep's defaults for a terminal: colours, headings (but not with `vimgrep`), and line numbers unless
+    /// the caller has chosen.
     pub fn for_terminal(mut self) -> Self {
         self.color = true;
         self.heading = !self.vimgrep;

@@ -9,7 +9,7 @@ use grep_searcher::{BinaryDetection, Encoding, Searcher, SearcherBuilder, Sink};
 
 use crate::{GrepError, Request};
 
-/// What an error says where the library panics.
+/// The error message where the library panics.
 const GAVE_UP: &str = "the search library gave up on this content, as ripgrep does; leave out -U, -v or -m";
 
 /// A searcher that counts lines or does not.
@@ -48,7 +48,7 @@ pub(crate) fn searcher(request: &Request, line_number: bool) -> Result<Searcher,
     Ok(builder.build())
 }
 
-/// What ripgrep does with a NUL in a file that it came upon in a folder.
+/// ripgrep's treatment of a NUL in a file that it found in a folder.
 fn binary_detection(request: &Request) -> BinaryDetection {
     if request.text || request.null_data {
         BinaryDetection::none()
@@ -71,8 +71,9 @@ pub(crate) enum Content<'c, R> {
 /// A slice without a NUL is searched in place. In another one the library would look for NUL in the first 64 KiB and in
 /// matching lines alone, so that one further on would not end the search where it does in a file.
 ///
-/// The library has assertions that rare combinations fail: ripgrep 15.2 panics at `-Uvx -A1 -m2 '\s'` over blank lines. What
-/// a searcher and a printer keep is reset when the next search begins, so such a panic is caught and only ends this one.
+/// The library has assertions that rare combinations fail: ripgrep 15.2 panics at `-Uvx -A1 -m2 '\s'` over blank lines.
+/// The state of a searcher and a printer is reset when the next search begins, so such a panic is caught and ends only
+/// this one.
 pub(crate) fn run<S>(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,

@@ -1,5 +1,5 @@
-//! What ripgrep 15.2 printed for these files, written down. `python -m bench.grep_equality` compares many thousand searches
-//! with a ripgrep that is installed.
+//! The recorded output of ripgrep 15.2 for these files. `python -m bench.grep_equality` compares many thousand searches
+//! with an installed ripgrep.
 
 use nuthatch_grep::{Found, Grep, Output, Request, path_order};
 

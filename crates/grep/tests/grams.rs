@@ -1,4 +1,4 @@
-//! What rules a content out never rules out one that matches.
+//! Grams never rule out a content that matches.
 
 use nuthatch_grep::{GramSet, Grep, Needed, Output, Request, no_bits};
 use proptest::collection::vec;

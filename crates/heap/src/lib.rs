@@ -5,8 +5,8 @@
 //!
 //! **Invariant:** calling it changes nothing that a program can see but its resident size.
 //!
-//! What it buys, measured: after loading 50,000 passages and 200,000 vectors the process kept 93 MiB beyond what its parts
-//! held, without this; `docs/benchmarks/scale.md` has the figures with it.
+//! The benefit, measured: after loading 50,000 passages and 200,000 vectors, the process without this kept 93 MiB
+//! beyond what its parts held; `docs/benchmarks/scale.md` has the figures with it.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
@@ -21,17 +21,17 @@ pub fn give_back() {
     }
 }
 
-/// From so much free memory on, an arena gives what it has at its end back. A mebibyte that is asked for again costs some 0.1 ms.
+/// An arena with this much free memory at its end gives it back. Requesting a mebibyte again costs some 0.1 ms.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const TRIM_THRESHOLD_BYTES: i32 = 1 << 20;
-/// What is larger has pages of its own, which go when it is freed. glibc would come to 32 MiB by itself; with its first value, 128 KiB,
-/// each array of a Python program would cost its pages.
+/// Larger allocations have pages of their own, which are released when freed. glibc would raise this to 32 MiB by
+/// itself; with its initial value, 128 KiB, each array of a Python program would pay for its pages.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MMAP_THRESHOLD_BYTES: i32 = 4 << 20;
 /// Threads that allocate at the same moment without waiting for each other.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const ARENAS_MAX: i32 = 4;
-/// Who sets one of these has decided it.
+/// Setting any of these variables leaves the decision to the user.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const DECIDED_BY: [&str; 4] =
     ["GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_ARENA_MAX"];
@@ -49,8 +49,8 @@ pub fn keep_little() {
     }
 }
 
-/// Makes all threads share a few arenas, for a program of ours: to be called before it starts any. What one arena has freed,
-/// the others cannot use.
+/// Makes all threads share a few arenas, for a program of ours. Call it before the program starts any thread. Memory
+/// freed in one arena is not available to the others.
 pub fn share_arenas() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     set(libc::M_ARENA_MAX, ARENAS_MAX);
@@ -67,7 +67,7 @@ fn set(what: libc::c_int, value: libc::c_int) {
     }
 }
 
-/// What the allocator has.
+/// The memory of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapUsage {
     /// Handed out and not freed.
@@ -76,7 +76,7 @@ pub struct HeapUsage {
     pub free_bytes: u64,
 }
 
-/// What the allocator has; `None` where it is not glibc's. Walks the lists of free memory: about a millisecond.
+/// Returns the allocator's memory; `None` if it is not glibc's. Walks the free lists, which takes about a millisecond.
 pub fn usage() -> Option<HeapUsage> {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -89,7 +89,7 @@ pub fn usage() -> Option<HeapUsage> {
     None
 }
 
-/// What the operating system counts of this process.
+/// The operating system's figures for this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUsage {
     /// Memory of the process that lies in RAM now.
@@ -102,7 +102,7 @@ pub struct ProcessUsage {
     pub system_time: Duration,
 }
 
-/// What the system counts of this process; `None` where it is not Linux, or does not tell.
+/// Returns the system's figures for this process; `None` if it is not Linux, or does not report them.
 pub fn process() -> Option<ProcessUsage> {
     #[cfg(target_os = "linux")]
     {

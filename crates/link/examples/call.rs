@@ -76,7 +76,7 @@ fn main() -> Outcome {
     Ok(db.close()?)
 }
 
-/// What a collection does for one vector, without anything around it.
+/// A collection's work for one vector, without anything around it.
 fn alone(indexes: &[Index], query: &[f32], accuracy: Accuracy) -> Outcome<Vec<(usize, u32, f32)>> {
     let mut candidates = Vec::new();
     for (at, index) in indexes.iter().enumerate() {

@@ -63,7 +63,7 @@ impl PassageSink for Elsewhere<'_> {
             return Ok(());
         }
         let vectors = match &self.collection.embedder {
-            // What is here need not go there and back.
+            // A given embedder runs here, which saves a round trip.
             EmbedderChoice::Given(embedder) => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                 Some(embedder.embed_passages(&texts).map_err(Error::from)?)

@@ -35,10 +35,10 @@ pub(crate) struct Answering<'a> {
     pub db: &'a Database,
     /// Session and number; absent for a request that cannot be a repetition.
     pub request_id: Option<(&'a str, u64)>,
-    /// What the session did last, if that may be this very request.
+    /// The session's last action, if that may be this very request.
     pub idempotency: Option<IdempotencyRecord>,
     pub brought: Brought<'a>,
-    /// What ends the request, if it only reads.
+    /// The limits that end the request, if it only reads.
     pub waits: Waits,
     /// Collections that this session has asked before.
     pub known: &'a mut HashMap<Shard, Collection>,
@@ -119,7 +119,7 @@ impl Answering<'_> {
         .waiting(self.waits.clone())
     }
 
-    /// What this very request has done already, under a holder that died before it answered.
+    /// Returns what this very request has already done under a holder that died before it answered.
     fn repeated(&self) -> Option<Outcome> {
         let (_, number) = self.request_id?;
         self.idempotency.filter(|idempotency| idempotency.number == number).map(|idempotency| idempotency.outcome)

@@ -85,7 +85,7 @@ impl Cache {
         self.ask(verdict)
     }
 
-    /// Removes answers, in as many batches as that takes. Says how many. What the ledger knows stays.
+    /// Removes answers, in as many batches as needed, and returns their number. The ledger keeps what it knows.
     pub fn invalidate(&self, which: CacheEntries) -> Result<u64> {
         self.ask(caches::Invalidate(which))
     }
@@ -98,12 +98,12 @@ impl Cache {
         self.ask(change.clone())
     }
 
-    /// What it holds and has done.
+    /// Returns the contents and the activity of the cache.
     pub fn stats(&self) -> Result<CacheStats> {
         self.ask(caches::Stats)
     }
 
-    /// What it would do about a prompt. Gives nothing, and counts nothing.
+    /// Explains what the cache would do about a prompt. Returns no answer, and counts nothing.
     pub fn explain(&self, ask: &AskCache) -> Result<CacheExplained> {
         self.ask(caches::Explain(ask.clone()))
     }

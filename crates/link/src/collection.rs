@@ -107,7 +107,7 @@ impl Collection {
         }
     }
 
-    /// Waits until there is room in the memory budget for a batch of about so many bytes, for callers that build the
+    /// Waits until there is room in the memory budget for a batch of about `bytes` bytes, for callers that build the
     /// records afterwards. A process that does not hold the folder has a budget of its own and does not wait.
     ///
     /// # Errors
@@ -213,8 +213,8 @@ impl Collection {
         self.with_passage_sink(|sink| Add::new(sink, options).document(path, content))
     }
 
-    /// What [`add_document`](Self::add_document) would report, without writing anything, and the revision stored under
-    /// that path ([`crate::FILE_ABSENT`] when there is none), on which a batch may depend.
+    /// Returns the report that [`add_document`](Self::add_document) would give, without writing anything, and the
+    /// revision stored under that path ([`crate::FILE_ABSENT`] when there is none), on which a batch may depend.
     ///
     /// # Errors
     /// As those of [`add_document`](Self::add_document).

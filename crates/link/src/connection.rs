@@ -217,7 +217,7 @@ fn process_at(stream: &UnixStream) -> std::io::Result<Option<OwnedFd>> {
     let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) else { return Ok(None) };
     match pidfd_open(peer.pid, PidfdFlags::empty()) {
         Ok(process) => Ok(Some(process)),
-        // Who listened is dead, and a process that it forked keeps the socket open without answering.
+        // The listener is dead, and a process that it forked keeps the socket open without answering.
         Err(rustix::io::Errno::SRCH) => Err(std::io::ErrorKind::ConnectionRefused.into()),
         Err(_) => Ok(None),
     }

@@ -44,11 +44,11 @@ use crate::tree::Tree;
 #[derive(Clone)]
 pub struct Database {
     link: Route,
-    /// What it keeps for others, of all tenants.
+    /// The snapshots that it keeps for others, of all tenants.
     kept: Arc<KeptSnapshots>,
 }
 
-/// Who holds an open folder.
+/// The holder of an open folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderHolder {
     /// The process.
@@ -109,7 +109,7 @@ impl Database {
         Ok((Self::alone(db, options, false), outcome))
     }
 
-    /// What a [`repair`](Self::repair) would lose; changes nothing.
+    /// Lists the data that a [`repair`](Self::repair) would lose; changes nothing.
     ///
     /// # Errors
     /// As those of [`repair`](Self::repair).
@@ -117,14 +117,14 @@ impl Database {
         LocalDatabase::repair_plan(root, options)
     }
 
-    /// The same database, for somebody who waits no longer than this. What is read through it, and through whatever is made of it,
-    /// ends with `Unavailable` then, in whatever process it is read; what is written is written.
+    /// The same database, for a caller who waits no longer than this. Reads through it, and through any handle made
+    /// from it, then end with `Unavailable`, in whichever process they run; writes are completed.
     #[must_use]
     pub fn waiting(&self, waits: Waits) -> Self {
         self.along(self.link.waiting(waits))
     }
 
-    /// What ends the reads of this handle.
+    /// Returns the limits that end the reads of this handle.
     pub fn waits(&self) -> Waits {
         self.link.waits().clone()
     }
@@ -139,7 +139,7 @@ impl Database {
         self.link.shown()
     }
 
-    /// Who holds the folder now.
+    /// Returns the current holder of the folder.
     pub fn holder(&self) -> Result<FolderHolder> {
         let link = self.link.here()?;
         let is_this = matches!(link.role()?, Role::Holds(_));
@@ -547,7 +547,7 @@ impl Database {
         Ok(report)
     }
 
-    /// What [`migrate`](Self::migrate) would do.
+    /// Returns the changes that [`migrate`](Self::migrate) would make.
     pub fn migration(&self) -> Result<Migration> {
         self.ask(maintenance::Migration)
     }
@@ -558,7 +558,7 @@ impl Database {
         self.ask(maintenance::Migrate)
     }
 
-    /// Creates a collection with exactly the options of an exported one, when there is none of that name.
+    /// Creates a collection with exactly the options of an exported one, if no collection has that name.
     pub(crate) fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
         self.ask(collections::Make(entry.clone()))
     }
@@ -583,7 +583,7 @@ impl Database {
         }
         match self.link.is_ours() {
             true => self.link.close(),
-            // What the parent of a fork has is the parent's.
+            // In a fork, whatever the parent has stays the parent's.
             false => self.link.here().and_then(|link| link.close()),
         }
     }

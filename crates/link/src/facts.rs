@@ -86,7 +86,7 @@ impl Statements<'_> {
         self.ask(facts::Trace(passages.to_vec()))
     }
 
-    /// What an extractor failed at; at most so many.
+    /// Returns the failures of an extractor; at most `limit`.
     pub fn failures(&self, extractor: &str, limit: usize) -> Result<Vec<ExtractFailure>> {
         self.ask(facts::Failures { extractor: extractor.into(), limit })
     }
@@ -177,8 +177,8 @@ impl Facts {
         self.write(facts::End { number, valid_to })
     }
 
-    /// Declares of a relation whether a subject has one value of it at a time. What is recorded already stays as it is. True when
-    /// that is new.
+    /// Declares whether a subject has one value of a relation at a time. Facts that are already recorded stay as they
+    /// are. Returns true if the declaration is new.
     pub fn declare(&self, predicate: &str, functional: bool) -> Result<bool> {
         self.write(facts::Declare { predicate: predicate.into(), functional })
     }

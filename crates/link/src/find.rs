@@ -1,4 +1,4 @@
-//! What a handle means, found by its name and known by its id.
+//! The object that a handle refers to, found by its name and identified by its id.
 
 use nuthatch_engine::collection::Collection;
 use nuthatch_engine::database::Database;

@@ -1,4 +1,4 @@
-//! What all handles of one open database share: which process holds the folder, and how a call gets there.
+//! State shared by all handles of one open database: which process holds the folder, and how a call gets there.
 //!
 //! **Invariant:** a handle that was served and comes to hold the folder itself holds it until it is closed. A fork of the
 //! process never touches what the process has; it gets a link of its own.
@@ -189,7 +189,8 @@ impl Link {
         self.ask_and(request, meanwhile, &mut |client, connection| client.keep(connection))
     }
 
-    /// The same, for who does something else with the connection that was answered over than keeping it for the next call.
+    /// The same, but hands the connection that carried the answer to `answered` instead of keeping it for the next
+    /// call.
     pub fn ask_and<T: DeserializeOwned>(
         &self,
         request: Request,

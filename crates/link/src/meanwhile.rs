@@ -1,4 +1,4 @@
-//! What the calling thread does while it waits for an answer.
+//! The work of the calling thread while it waits for an answer.
 
 use nuthatch_engine::call::Waits;
 use nuthatch_engine::{EmbedderChoice, Result};

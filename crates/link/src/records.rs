@@ -41,12 +41,12 @@ pub(crate) enum From<'t> {
     Within(&'t Working, SnapshotRecords),
 }
 
-/// What all handles on a live collection share.
+/// State shared by all handles on a live collection.
 pub(crate) struct Inner {
     pub anchor: Anchor<LocalCollection>,
     pub metric: Metric,
     pub element: Element,
-    /// What the caller gave when opening it.
+    /// The caller's choice when opening it.
     pub embedder: EmbedderChoice,
 }
 
@@ -109,8 +109,9 @@ impl Records<'_> {
         self.ask(SearchMany(searches.to_vec()))
     }
 
-    /// What it is and holds. In a snapshot: what it was and held then; segments, vector graphs, fresh rows and what is degraded are of
-    /// the indexes that answer for the snapshot, and what is being built is of now.
+    /// Describes the collection and its contents. In a snapshot, as they were then; segments, vector graphs, fresh rows
+    /// and anything degraded are those of the indexes that answer for the snapshot, and builds in progress are those of
+    /// now.
     pub fn info(&self) -> Result<CollectionInfo> {
         self.ask(ops::records::Info)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Remote {
     taken: Arc<Taken>,
 }
 
-/// What all clones of one share.
+/// State shared by all clones of one.
 struct Taken {
     /// Chosen here, so that no other holder ever has one of this number.
     id: u128,
@@ -32,7 +32,7 @@ struct Taken {
     client: Weak<Client>,
     tether: Mutex<Option<Tether>>,
     ended: OnceLock<Error>,
-    /// What has been asked for: a transaction asks for the same ones again and again.
+    /// The objects requested so far: a transaction asks for the same ones again and again.
     collections: Mutex<HashMap<(Kind, String), Shard>>,
     keyspaces: Mutex<HashMap<(Kind, String), Shard>>,
 }

@@ -1,4 +1,5 @@
-//! What goes over the socket after the greeting, encoded with postcard. Any change here, or of an operation, raises `hello::PROTOCOL`.
+//! The messages that follow the greeting on the socket, encoded with postcard. Any change here, or of an operation,
+//! raises `hello::PROTOCOL`.
 
 use std::time::Duration;
 
@@ -56,7 +57,8 @@ impl Encoded {
 pub(crate) struct Request {
     /// `None`: the default tenant's handle asks.
     pub tenant: Option<TenantPlace>,
-    /// How much longer the caller waits; absent for who waits for as long as it takes, and for what writes. Clocks differ, spans do not.
+    /// How much longer the caller waits; absent for a caller that waits as long as it takes, and for writes. Clocks
+    /// differ, spans do not.
     pub wait: Option<Duration>,
     pub ask: Ask,
 }

@@ -76,7 +76,7 @@ impl Route {
         self.link.is_ours()
     }
 
-    /// What ends the reads that go over this route.
+    /// Returns the limits that end the reads over this route.
     pub fn waits(&self) -> &Waits {
         self.call.waits()
     }
@@ -135,7 +135,7 @@ impl Route {
         self.link.ask(self.request(ask, meanwhile), meanwhile)
     }
 
-    /// The same, for who does something else with the connection than keeping it for the next call.
+    /// The same, but hands the connection to `answered` instead of keeping it for the next call.
     pub fn ask_and<T: DeserializeOwned>(
         &self,
         ask: Ask,

@@ -161,7 +161,7 @@ impl Serving {
         };
         let serving = self.clone();
         let run = move || {
-            // What ends a connection is its own business; the other side notices that it ended.
+            // The error that ends a connection concerns nobody else; the other side notices the end.
             serving.talk(stream, crowded).ok();
             serving.end(number);
         };

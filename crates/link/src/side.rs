@@ -16,7 +16,7 @@ pub(crate) enum Side<T> {
     There(Route),
 }
 
-/// What a handle means, and what that is in this process as soon as it holds the folder.
+/// The object that a handle refers to, and its local counterpart as soon as this process holds the folder.
 pub(crate) struct Anchor<T> {
     link: Route,
     pub place: ObjectRef,

@@ -27,7 +27,7 @@ pub(crate) fn bind(folder: &Path) -> std::io::Result<UnixListener> {
 
 /// Takes the name away, so that nobody connects any more.
 pub(crate) fn remove_from(folder: &Path) {
-    // What stays behind is replaced by the next holder.
+    // The next holder replaces a file that stays behind.
     remove(&folder.join(SOCKET)).ok();
 }
 
@@ -79,7 +79,7 @@ fn remove(path: &Path) -> std::io::Result<()> {
 /// A short way to the folder: socket addresses hold about a hundred bytes, and data folders may lie deeper.
 struct Short {
     way: PathBuf,
-    /// What the way leads through.
+    /// The open folder that the way leads through.
     _opened: Option<File>,
 }
 

@@ -75,7 +75,7 @@ impl Database {
         self.ask(tenants::Limits)
     }
 
-    /// What the tenant of this handle has stored, counted as its limits count.
+    /// Returns how much the tenant of this handle has stored, counted as its limits count.
     ///
     /// # Errors
     /// `Invalid` for the default tenant, which is not counted.

@@ -1,4 +1,4 @@
-//! What a snapshot in the holder hangs on: the connection that took it.
+//! Ties a snapshot in the holder to the connection that took it.
 
 use std::sync::{Arc, Weak};
 
@@ -20,7 +20,7 @@ impl Tether {
         Self { client: Arc::downgrade(client), snapshot, pid: std::process::id() }
     }
 
-    /// What asks the holder at its other end.
+    /// Returns the client that asks the holder at the other end.
     pub fn client(&self) -> Weak<Client> {
         self.client.clone()
     }

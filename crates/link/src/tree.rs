@@ -53,7 +53,7 @@ pub struct Tree {
     embedder: EmbedderChoice,
 }
 
-/// What a search of a tree's files has come to.
+/// The result of a search of a tree's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrepReport {
     /// Some content counted as a match.
@@ -62,7 +62,7 @@ pub struct GrepReport {
     pub searched: u64,
     /// Those that could not be searched to their end, with the reason.
     pub cut: Vec<GrepCut>,
-    /// What was read.
+    /// How much was read.
     pub read: GrepRead,
 }
 
@@ -81,7 +81,7 @@ impl Files {
         TreeAt { tree: self.name.clone(), as_of: as_of.map(str::to_owned) }
     }
 
-    /// What the tree holds.
+    /// Describes the contents of the tree.
     ///
     /// # Errors
     /// `NotFound`, with the names that there are, when no file was ever put into a tree of this name.
@@ -151,7 +151,7 @@ impl Files {
         }
     }
 
-    /// What stands at a path; `None` when nothing does.
+    /// Returns the entry at a path; `None` if there is none.
     pub fn entry(&self, as_of: Option<&str>, path: &str) -> Result<Option<TreeEntry>> {
         self.ask(trees::Entry(self.at(as_of), path.into()))
     }
@@ -423,8 +423,8 @@ impl Tree {
         Ok(report.and(send(&mut next)?))
     }
 
-    /// Writes files, folders and links, and removes paths, all or nothing and as one write. What stands there in the same way is
-    /// not written again. The tree is made with the first file.
+    /// Writes files, folders and links, and removes paths, all or nothing and as one write. Entries that are already
+    /// there unchanged are not written again. The first file creates the tree.
     ///
     /// # Errors
     /// `Invalid` for a path that a tree cannot have, or one that is there twice; `Exhausted` for more than 64 MiB or 10,000
@@ -449,7 +449,7 @@ impl Tree {
         done
     }
 
-    /// Uploads large files, and whatever comes after the first so many bytes.
+    /// Uploads large files, and all files beyond the first `PUT_BYTES_MAX / 2` bytes.
     fn upload_large(&self, files: &mut [PutFile], uploads: &mut Vec<u64>) -> Result<()> {
         let mut carried = 0;
         for file in files {
@@ -523,7 +523,7 @@ impl Tree {
         self.write(trees::NameSnapshot { tree: self.name.clone(), name: name.into() })
     }
 
-    /// Drops a snapshot, and the versions that it alone has kept. False when there is none of that name.
+    /// Drops a snapshot, and the versions that only it has kept. Returns false if there is no snapshot of that name.
     pub fn drop_snapshot(&self, name: &str) -> Result<bool> {
         let was_there = self.write(trees::DropSnapshot { tree: self.name.clone(), name: name.into() })?;
         self.sweep()?;

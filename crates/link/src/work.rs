@@ -1,15 +1,15 @@
-//! What a transaction has done so far.
+//! The work of a transaction so far.
 
 use nuthatch_engine::transaction::{Reads, WriteBatch};
 use nuthatch_engine::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
-/// What a transaction has done, until it is over.
+/// The work of a transaction, until it is over.
 pub(crate) struct Working {
     work: Mutex<Option<Work>>,
 }
 
-/// What a transaction has done.
+/// The work of a transaction.
 #[derive(Default)]
 pub(crate) struct Work {
     pub reads: Reads,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nuthatch_link::*;
 
 const DIM: usize = 64;
-/// What the engine counts, and never lets wait.
+/// Up to this size, the engine counts an answer but never makes it wait.
 const SMALL_BYTES: u64 = 64 << 10;
 
 fn filled(db: &Database, rows: usize) -> (Collection, Keyspace) {
@@ -71,7 +71,8 @@ fn large_answers_that_many_ask_for_at_once_stay_within_their_share() {
                     assert!(memory.answer_bytes <= memory.engine_bytes, "it is a part of what the budget covers");
                     most.fetch_max(memory.answer_bytes, Ordering::SeqCst);
                     anonymous.fetch_max(memory.process_anonymous_bytes, Ordering::SeqCst);
-                    // Looking takes the allocator's locks, and whoever takes them again at once leaves them to nobody.
+                    // Each look takes the allocator's locks, and a thread that takes them again at once starves the
+                    // others.
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
             });
@@ -106,7 +107,7 @@ fn large_answers_that_many_ask_for_at_once_stay_within_their_share() {
         anonymous.load(Ordering::SeqCst) >> 20,
         before >> 20
     );
-    // What is reckoned too low is taken without waiting, by one at a time.
+    // An answer that was estimated too low takes its memory without waiting, one such answer at a time.
     let share = 4 << 20;
     assert!(together <= alone.max(share) * 3 / 2 + threads as u64 * SMALL_BYTES, "{together} bytes, one alone {alone}");
     assert_eq!(db.stats().unwrap().memory.answer_bytes, 0, "nobody holds anything any more");

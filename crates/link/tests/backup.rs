@@ -1,4 +1,4 @@
-//! What backups of a database promise.
+//! The guarantees of database backups.
 
 mod support;
 

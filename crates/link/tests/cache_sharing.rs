@@ -170,7 +170,7 @@ fn a_flood_of_one_user_and_of_one_tenant_reaches_nobody_else() {
     assert_eq!(other.stats().unwrap().counts.evicted, 0);
 }
 
-/// Every answer says whose it is. Whoever asks anything, by any tier, gets an answer of exactly that place or none.
+/// Every answer says whose it is. A lookup by any tier gets an answer of exactly that place, or none.
 #[test]
 fn no_lookup_crosses_tenants_models_prompts_of_the_system_and_users() {
     let lookups = if std::env::var_os("NUTHATCH_LONG").is_some() { 1_000_000 } else { 20_000 };
@@ -300,13 +300,15 @@ fn a_late_verdict_pays_when_the_answer_is_given_for_the_first_time() {
     store("How do I reset my password?", 0, "settings");
     let first = cache.lookup(&question("How can I reset the password?", 1)).unwrap().hit.unwrap();
     report(first.hit, first.entry, true, true);
-    // In debt: what might be given is held back, and offered to whoever judges later. Nothing is given for it now.
+    // In debt: answers that might be given are held back, and offered to a later judge. Nothing is given for this one
+    // now.
     let prompts = ["How could I reset my password?", "How do we reset my password?"];
     let asked = cache.lookup(&question(prompts[0], 2)).unwrap();
     assert_eq!((asked.hit, asked.candidate, asked.miss), (None, None, Some(MissReason::Unproven)));
     let [waiting] = &cache.audits(10).unwrap()[..] else { panic!("one is offered") };
     assert_eq!((waiting.asked.as_str(), waiting.served), (prompts[0], false));
-    // Whoever asked has computed an answer of their own meanwhile; one answer is enough for both, and the judged one is given.
+    // Meanwhile the caller has computed an answer of their own; one answer is enough for both, and the judged one is
+    // given.
     store(prompts[0], 2, "in the settings");
     assert!(report(Some(waiting.hit), waiting.entry, false, false));
     assert_eq!(cache.stats().unwrap().ledger.hits, 1, "it has not been given yet");

@@ -1,4 +1,4 @@
-//! What a cache knows of its answers when it is opened again, and how much of it each user may take up.
+//! A cache's knowledge of its answers after reopening, and how much of it each user may take up.
 #![cfg(unix)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,8 @@ fn shares(entries: u64, bytes: u64) -> CacheChange {
     CacheChange { user_max_entries: Some(entries), user_max_bytes: Some(bytes), ..CacheChange::default() }
 }
 
-/// What a cache would hold, done without thinking: answers with their users and bytes, the one used longest ago first.
+/// The expected contents of a cache, computed naively: answers with their users and bytes, the least recently used
+/// first.
 #[derive(Default)]
 struct Model {
     kept: Vec<(Option<usize>, String, u64)>,
@@ -207,7 +208,7 @@ fn shares_hold_what_a_model_holds() {
                     let prompt = format!("{user:?} {}", dice.u8(..30));
                     let text = "x".repeat(dice.usize(..2_000));
                     let response = serde_json::to_string(&text).unwrap();
-                    // As the engine counts them: both texts, and 256 bytes beside.
+                    // As the engine counts them: both texts, plus 256 bytes.
                     let bytes = (prompt.len() + response.len()) as u64 + 256;
                     let user_name = user.map(|user| format!("user {user}"));
                     let new = StoreAnswer { user: user_name, response, ..answer(&prompt) };
@@ -332,7 +333,7 @@ impl Flood {
 #[test]
 fn a_flood_from_threads_and_processes_evicts_nothing_of_others() {
     let folder = tempfile::tempdir().unwrap();
-    // The first flood holds the folder, so that its death is that of whoever writes, too.
+    // The first flood holds the folder, so that its death is also that of the writing process.
     let first = Flood::start(folder.path(), "first");
     let (db, cache) = open(folder.path());
     let cache = cache.with_durability(Durability::Os);

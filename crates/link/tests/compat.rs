@@ -253,7 +253,7 @@ fn check_tree(db: &Database, note: &str) {
     assert_eq!(tree.read(None, "inline", 0, 100).unwrap().unwrap().bytes, b"others", "{note}");
     assert_eq!(tree.versions("link").unwrap().len(), 2, "{note}");
     assert_eq!(tree.info().unwrap().retention, Retention { versions: Some(3), seconds: None }, "{note}");
-    // What an earlier program wrote is indexed from its versions.
+    // Files written by an earlier program are indexed from their versions.
     assert_eq!((tree.index(true).unwrap().indexed, tree.index(true).unwrap().pending), (4, 0), "{note}");
     let request = GrepRequest { patterns: vec!["few bytes|others".into()], ..GrepRequest::default() };
     let (at, index) = (tree.at(Some("v1")), GrepIndex::Always);
@@ -352,7 +352,7 @@ fn check_sparse(db: &Database, note: &str) {
     }
 }
 
-/// Removes the fixture of this format and makes it anew.
+/// Removes the fixture of this format and makes it again.
 #[test]
 #[ignore = "run by `make compat-fixture`, when the format changes"]
 fn make_the_fixture() {

@@ -1,4 +1,4 @@
-//! What facts promise: two times, sources that carry them, rules that end them, and nothing left of what is erased.
+//! The guarantees of facts: two times, sources that carry them, rules that end them, and nothing left of erased data.
 
 #[path = "support/killed.rs"]
 mod killed;
@@ -46,7 +46,7 @@ fn read_in(collection: &str, id: &str, fact: NewFact) -> NewFact {
     NewFact { sources: vec![of], extractor: "test:1".into(), ..fact }
 }
 
-/// What is believed of a subject: relation, object, and from when to when.
+/// The facts believed of a subject: relation, object, and the time from and to which each holds.
 fn believed(facts: &Statements<'_>, ask: AskFacts) -> Vec<String> {
     let object = |object: &Object| match object {
         Object::Entity(name) | Object::Text(name) => name.clone(),
@@ -104,7 +104,7 @@ fn a_later_value_of_a_functional_relation_ends_the_one_before() {
         from("2020-01-01", fact("Anna", "works_at", "Initech")),
     ]);
     assert_eq!(again.unwrap().added, 0);
-    // What came late fits between.
+    // A fact that arrives late fits in between.
     facts.record(vec![from("2015-01-01", fact("Anna", "works_at", "Hooli"))]).unwrap();
     let mut known = believed(&facts, about("Anna"));
     known.sort();
@@ -579,7 +579,7 @@ fn links_are_extracted_once_for_each_text() {
     assert!(facts.extract("docs", "magic").unwrap_err().message.contains("links"));
 }
 
-/// What an extractor finds, or why it fails.
+/// The facts that an extractor finds, or the reason why it fails.
 type Found = std::result::Result<Vec<Extracted>, String>;
 
 /// Lets an extractor go through the collection, as a face does. Says which texts it was called for.

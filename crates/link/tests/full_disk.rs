@@ -69,7 +69,7 @@ fn a_full_disk_refuses_by_name_and_loses_nothing() {
             }
         }
         let error = refused.expect("2,000 records fit on a full disk");
-        // What was there still answers.
+        // Existing records still answer.
         assert_same(&notes, &model, &mut dice, "disk full");
         // Room again: writing goes on by itself, after a while.
         std::fs::remove_file(&ballast).unwrap();

@@ -1,4 +1,4 @@
-//! What large collections promise, those whose segments have a graph.
+//! The guarantees of large collections, whose segments have a graph.
 
 mod support;
 

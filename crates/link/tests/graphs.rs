@@ -1,4 +1,5 @@
-//! What graphs promise: edges that are never half, one batch with everything else, and all that keyspaces promise.
+//! The guarantees of graphs: no edge is ever half written, one batch covers them with everything else, and all
+//! guarantees of keyspaces hold.
 
 mod support;
 
@@ -411,7 +412,7 @@ fn no_edge_is_half_while_nodes_are_deleted_and_edges_put_at_the_same_time() {
                 })
             })
             .collect();
-        // What anybody sees meanwhile is whole, too.
+        // Concurrent readers see a whole graph, too.
         threads.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let kept = db.snapshot().unwrap().graph("g").unwrap();

@@ -139,7 +139,7 @@ fn flags(dice: &mut fastrand::Rng) -> GrepRequest {
     request
 }
 
-/// What is printed, without the times that ripgrep prints.
+/// Returns the output of a search, without the times that ripgrep prints.
 fn printed(tree: &Files, ask: &GrepTree) -> (Result<Vec<String>>, GrepReport) {
     let mut out = Vec::new();
     let report = tree.grep(ask.clone(), |page| {

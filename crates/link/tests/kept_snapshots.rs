@@ -1,4 +1,4 @@
-//! What the one registry of kept snapshots promises: a policy for each tenant, whatever face they were taken over.
+//! The guarantees of the one registry of kept snapshots: a policy for each tenant, whatever face they were taken over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What keyspaces promise.
+//! The guarantees of keyspaces.
 
 mod support;
 
@@ -83,7 +83,7 @@ fn random_operations_agree_with_a_map_also_after_reopening() {
                 let prefix = format!("k{}", dice.u32(0..6));
                 let before = model.len();
                 model.retain(|key, _| !key.starts_with(prefix.as_bytes()));
-                // What has expired but still lies there is deleted and counted, too.
+                // Expired keys that are still stored are deleted and counted, too.
                 assert!(space.delete_prefix(&prefix).unwrap() >= (before - model.len()) as u64);
             }
         }

@@ -1,4 +1,4 @@
-//! What `stats().memory` promises.
+//! The guarantees of `stats().memory`.
 
 mod support;
 
@@ -50,7 +50,7 @@ fn the_parts_sum_to_what_the_system_measures() {
     agree("with freed memory");
 }
 
-/// What a test measures is its whole process, so it has one: this program again, with one test.
+/// Runs a test that measures its whole process in a process of its own: this program again, with one test.
 fn alone(test: &str, measure: impl FnOnce()) {
     const CHILD: &str = "NUTHATCH_TEST_ALONE";
     if std::env::var(CHILD).is_ok_and(|named| named == test) {
@@ -95,8 +95,8 @@ fn agreeing(db: &Database, when: &str) -> MemoryStats {
 
 const MIB: u64 = 1 << 20;
 
-/// Eight threads write at once, each a batch that is larger than the share of batches. What the callers hold is theirs; of the rest,
-/// all but what the process had before is within the budget.
+/// Eight threads write at once, each a batch larger than the share of batches. The callers' own memory does not count;
+/// of the rest, everything beyond what the process had before stays within the budget.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn eight_writers_stay_within_the_budget_and_leave_little_behind() {
@@ -156,8 +156,8 @@ fn eight_writers_stay_within_the_budget_and_leave_little_behind() {
     });
 }
 
-/// Two collections want their graphs at once, while a third takes rows. The bound holds one graph and a half: graphs are built one after
-/// the other, whoever wants them.
+/// Two collections want their graphs at once, while a third takes rows. The bound holds one graph and a half: graphs
+/// are built one after the other, no matter which collection wants them.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn several_graphs_are_built_within_a_low_build_memory() {
@@ -167,7 +167,7 @@ fn several_graphs_are_built_within_a_low_build_memory() {
     const BUILD: u64 = 21 * MIB;
     alone("several_graphs_are_built_within_a_low_build_memory", || {
         let folder = tempfile::tempdir().unwrap();
-        // Mapped: smaller collections get graphs. What is mapped is no anonymous memory.
+        // Mapped: smaller collections get graphs. Mapped memory is not anonymous memory.
         let options = Options {
             memory_budget_bytes: BUDGET,
             build_memory_bytes: BUILD,

@@ -22,7 +22,7 @@ fn one_run_on(store: Option<Arc<dyn Store>>, seed: u64, background: bool, served
         Some(store) => Database::with_store(store.clone(), options()).unwrap(),
         None => Database::open(folder.path(), options()).unwrap(),
     };
-    // Whoever opens the folder first holds it, and the handle that is tested is served.
+    // The first to open the folder holds it, so the handle under test is served.
     let mut holder = served.then(open);
     let mut db = open();
     let mut notes = db.collection("notes", no_embedder()).unwrap();

@@ -1,4 +1,4 @@
-//! Named vector fields: beside a naive model whatever happens, as good as an unnamed field, and what is refused.
+//! Named vector fields: compared with a naive model whatever happens, as good as an unnamed field, and what is refused.
 
 mod support;
 
@@ -522,7 +522,7 @@ fn a_folder_is_of_the_earlier_format_until_it_has_a_named_field() {
     assert_eq!(format(), 1);
     let notes = db.collection("notes", options(&[LATE])).unwrap();
     assert_eq!(format(), 2);
-    // What was there has no vector of it, and can get one.
+    // Existing records have no vector in the new field, and can get one.
     assert!(notes.search(&Search::vector(vec![1.0; 5]).using("late")).unwrap().hits.is_empty());
     notes.upsert(vec![Record::new("a").vector(vec![1.0; 6]).named_vector("late", vec![2.0; 5])]).unwrap();
     assert_eq!(notes.search(&Search::vector(vec![1.0; 5]).using("late")).unwrap().hits.len(), 1);
@@ -583,7 +583,7 @@ fn named_vectors_survive_snapshots_transactions_backups_and_exports() {
     imported.import(folder.path().join("export"), ImportOptions::default()).unwrap();
     assert_same(&imported.existing_collection("notes").unwrap(), &model, &FIELDS, &mut dice, "imported");
 
-    // What is deleted leaves the files, those of fields too.
+    // Deleted data leaves the files, including those of fields.
     let mark = vec![1234.567_f32; 12];
     notes.upsert(vec![Record::new("marked").named_vector("title", mark.clone())]).unwrap();
     notes.wait_until_indexed(None).unwrap();

@@ -7,7 +7,7 @@ use support::{no_embedder, quiet};
 
 const WORDS: [&str; 6] = ["the", "king", "of", "birds", "sings", "loud"];
 
-/// What a reader would say.
+/// Whether a reader would say that the text contains the phrase.
 fn has(text: &str, phrase: &str) -> bool {
     let spelled = |text: &str| {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! What the engine promises, one test a promise.
+//! The engine's guarantees, one test for each.
 
 mod support;
 

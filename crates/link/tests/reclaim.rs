@@ -1,4 +1,4 @@
-//! What deleting and reclaiming promise. Each test first finds the bytes that it then misses, so that it can fail.
+//! The guarantees of deleting and reclaiming. Each test first finds the bytes that are later gone, so that it can fail.
 
 mod support;
 
@@ -148,7 +148,7 @@ fn erased_everywhere(element: Element, background: bool) {
         let name = path.strip_prefix(folder.path()).unwrap().to_string_lossy();
         assert!(receipt.removed.iter().any(|file| file.path == name), "{name} should be in the receipt");
     }
-    // What stays is as it was, now and after opening again.
+    // The remaining records are unchanged, now and after reopening.
     assert_eq!(notes.len().unwrap(), 400);
     let doctor = db.doctor().unwrap();
     assert!(doctor.is_well(), "{doctor:?}");
@@ -356,7 +356,7 @@ fn a_snapshot_that_ends_within_its_grace_is_waited_for_and_not_counted() {
     let (folder, db, needles) = deleted(ERASURE_GRACE_MAX);
     let snapshot = db.tenant("birch").unwrap().snapshot().unwrap();
     let erasing = std::thread::spawn(move || erase(&db));
-    // What it shows cannot be gone, however far the erasure is.
+    // The data that it shows cannot be gone, however far the erasure is.
     assert_eq!(snapshot.collection("notes").unwrap().count(None).unwrap(), 50);
     drop(snapshot);
     assert_eq!(erasing.join().unwrap().unwrap().ended_snapshots, 0);

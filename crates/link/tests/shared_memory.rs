@@ -1,4 +1,4 @@
-//! What open collections and several tenants do to the memory that they share.
+//! The effects of open collections and of several tenants on the memory that they share.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::*;
 
 const BUDGET: u64 = 32 << 20;
 
-/// Both tests measure this process, so neither may run beside the other.
+/// Both tests measure this process, so they must not run at the same time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn options() -> Options {
@@ -29,7 +29,8 @@ fn ask(collection: &Collection, word: &str) -> usize {
     collection.search(&Search::text(word).mode(Mode::Text)).unwrap().hits.len()
 }
 
-/// Many text indexes, held open by callers, under the least budget. What they take is known, and the sum is what the system says.
+/// Many text indexes, held open by callers, under the smallest budget. Their memory is accounted for, and the sum
+/// matches the system's figure.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn open_text_indexes_are_accounted_for_under_the_least_budget() {

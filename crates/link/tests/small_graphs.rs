@@ -1,4 +1,5 @@
-//! What is promised of graphs of small segments: they are built where files are mapped and nobody writes, and kept from then on.
+//! The guarantees of graphs of small segments: they are built where files are mapped and nobody writes, and kept from
+//! then on.
 
 mod support;
 

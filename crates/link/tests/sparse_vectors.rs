@@ -1,4 +1,4 @@
-//! Fields of sparse vectors and of token vectors: beside a naive model whatever happens, and what is refused.
+//! Fields of sparse vectors and of token vectors: compared with a naive model whatever happens, and what is refused.
 
 mod support;
 
@@ -50,7 +50,7 @@ fn sparse(dice: &mut fastrand::Rng) -> SparseVector {
 }
 
 fn tokens(dice: &mut fastrand::Rng) -> TokenVectors {
-    // What 16 bits hold.
+    // Values that fit in 16 bits.
     let mut row = || (0..TOKENS_DIM).map(|at| dice.i32(-40..40) as f32 / 4.0 + at as f32).collect::<Vec<f32>>();
     TokenVectors::of_rows((0..3).map(|_| row()).collect()).unwrap()
 }

@@ -27,7 +27,7 @@ fn record(n: usize) -> Record {
     Record::new(format!("r{n}")).text(TEXTS[n % TEXTS.len()])
 }
 
-/// What a caller sees: the records in order, the hits of a search by words, the keys.
+/// A caller's view: the records in order, the hits of a search by words, the keys.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     records: Vec<(String, Option<String>)>,

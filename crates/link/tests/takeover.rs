@@ -1,8 +1,9 @@
-//! The proof of many processes: four write and four search one folder while whoever holds it is killed again and again. Nothing
-//! acknowledged is lost, nothing is done twice, and no call fails. Records, keys and a graph.
+//! The proof of many processes: four write and four search one folder while its holder is killed again and again.
+//! Nothing acknowledged is lost, nothing is done twice, and no call fails. Records, keys and a graph.
 //!
-//! Fifteen seconds with a kill every two, or five minutes with one every twenty (`NUTHATCH_LONG=1`). Beside it the same of
-//! transactions: processes move amounts between accounts, others look whether a snapshot ever shows another sum.
+//! Fifteen seconds with a kill every two, or five minutes with one every twenty (`NUTHATCH_LONG=1`). In addition, the
+//! same for transactions: processes move amounts between accounts, while others check whether a snapshot ever shows
+//! another sum.
 #![cfg(unix)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +57,7 @@ fn all_edges(links: &Graph, ids: impl Iterator<Item = String>, direction: EdgeDi
     found.map(|neighbor| (neighbor.edge.id(), neighbor.edge)).collect()
 }
 
-/// What a write stores, all of whose parts say the same.
+/// The records of one write, all of whose parts say the same.
 fn records(worker: &str, n: u64) -> Vec<Record> {
     let record = |part| {
         Record::new(format!("{worker}-{n}-{part}"))
@@ -245,7 +246,7 @@ fn at_end_of_input() -> Arc<Mutex<bool>> {
     ended
 }
 
-/// What a process has said.
+/// The reports of a process.
 #[derive(Default)]
 struct Heard {
     begun: u64,

@@ -1,4 +1,5 @@
-//! What tenants promise: nothing of one is ever seen or touched by another, limits hold, and a dropped one leaves no byte.
+//! The guarantees of tenants: no tenant ever sees or touches another's data, limits hold, and a dropped tenant leaves
+//! no byte.
 
 mod support;
 
@@ -135,7 +136,7 @@ fn names_are_checked_and_numbers_are_never_given_twice() {
     assert!(folder.path().join("indexes/3/1").is_dir());
 }
 
-/// What one tenant should have.
+/// The expected data of one tenant.
 #[derive(Clone, Default)]
 struct Expected {
     notes: Model,
@@ -410,7 +411,7 @@ fn nothing_of_one_tenant_is_ever_seen_or_touched_by_another() {
         run.compare(of, "at the end");
     }
     assert!(run.db.doctor().unwrap().is_well());
-    // What a tenant frees is given back to the last byte.
+    // A tenant gets back every byte that it frees.
     for of in 1..TENANTS {
         run.notes(of).delete(&run.expected[of].notes.keys().collect::<Vec<_>>()).unwrap();
         run.keys(of).delete_prefix("").unwrap();
@@ -424,7 +425,7 @@ fn limits_are_exact_with_16_threads() {
     let acme = db.create_tenant("acme").unwrap();
     let notes = acme.collection("notes", with_vectors()).unwrap();
     let keys = acme.kv("keys").unwrap();
-    // What one record and one key count.
+    // The counted size of one record and of one key.
     let size = |step: &dyn Fn()| {
         let before = acme.usage().unwrap().bytes;
         step();
@@ -531,7 +532,7 @@ fn limits_are_kept_and_may_be_set_below_what_is_there() {
     assert_eq!(kind(keys.put("d", "1")), ErrorKind::Exhausted);
     assert_eq!(kind(keys.append("a", b"1")), ErrorKind::Exhausted);
     assert_eq!(keys.get("a").unwrap().as_deref(), Some(&b"123456789"[..]));
-    // What makes it less is always allowed.
+    // Writes that reduce the usage are always allowed.
     keys.put("a", "12").unwrap();
     assert_eq!(keys.delete(&["b"]).unwrap(), 1);
     acme.reclaim(None).unwrap(); // sweeps what has expired
@@ -841,7 +842,7 @@ fn a_served_process_has_the_same_tenants_and_the_same_walls() {
         assert_eq!(refused, ErrorKind::Invalid);
     }
     assert_eq!(kind(served.tenant("cove")), ErrorKind::NotFound);
-    // The holder goes: whoever was served holds the folder now, and each handle means what it meant.
+    // The holder goes: the database that it served holds the folder now, and each handle means what it meant.
     holder.close().unwrap();
     look(&acme, "acme");
     look(&bolt, "bolt");

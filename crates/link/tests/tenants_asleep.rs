@@ -1,4 +1,4 @@
-//! What tenants that nobody uses cost, measured in a process of its own.
+//! The cost of unused tenants, measured in a separate process.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -10,7 +10,7 @@ use nuthatch_link::*;
 use support::*;
 
 const FOLDER: &str = "NUTHATCH_TEST_TENANTS";
-/// What 10,000 of them may take.
+/// The most memory that 10,000 of them may take.
 const ASLEEP_BYTES_MAX: u64 = 50_000_000;
 
 fn resident() -> u64 {

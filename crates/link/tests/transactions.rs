@@ -1,4 +1,4 @@
-//! What batches, snapshots and transactions promise.
+//! The guarantees of batches, snapshots and transactions.
 
 mod support;
 
@@ -85,7 +85,7 @@ fn files_of_a_batch_are_there_with_its_keys_or_not_at_all() {
     assert_eq!(docs.search(&Search::text("pears")).unwrap().hits.len(), 1);
     assert_eq!(db.kv("state").unwrap().get("papers").unwrap().as_deref(), Some(&b"2"[..]));
 
-    // What was read against files that are others by now is refused, with all that is beside it.
+    // A batch that was read against files that have since changed is refused as a whole.
     batch.put("state", "papers", "4");
     assert_eq!(db.write(batch).unwrap_err().kind, ErrorKind::Conflict);
     assert_eq!(db.kv("state").unwrap().get("papers").unwrap().as_deref(), Some(&b"2"[..]));

@@ -1,4 +1,4 @@
-//! What exports and imports promise.
+//! The guarantees of exports and imports.
 
 mod support;
 

@@ -49,7 +49,7 @@ fn paths(hit: &Hit) -> BTreeSet<String> {
     }
 }
 
-/// What a search finds: the paths of each hit, and its text.
+/// Returns the hits of a search: the paths of each, and its text.
 fn found(tree: &Tree, as_of: Option<&str>, search: &Search) -> BTreeSet<(BTreeSet<String>, String)> {
     let answer = tree.search(as_of, "", search).unwrap();
     let hits: Vec<_> = answer.hits.iter().map(|hit| (paths(hit), hit.text.clone().unwrap())).collect();

@@ -47,7 +47,7 @@ fn fill(db: &Database, large_bytes: usize) {
     db.collection("notes", support::no_embedder()).unwrap().upsert(vec![Record::new("a").text("bird")]).unwrap();
 }
 
-/// What a tree says: itself, its snapshots, its versions, its roots, and the bytes of its files.
+/// Everything that a tree tells: itself, its snapshots, its versions, its roots, and the bytes of its files.
 type Told = (TreeInfo, Vec<TreeSnapshot>, Vec<TreeEntry>, Vec<TreeRoot>, Vec<Vec<u8>>);
 
 /// All that trees say, with sequences from `base` on.
@@ -236,7 +236,7 @@ fn after_kill_9_a_tree_was_imported_as_a_whole_or_not_at_all() {
             let base = again.existing_tree("one").unwrap().snapshots().unwrap()[0].sequence - expected[0].1[0].sequence;
             assert!(told(&again, base) == expected, "{note}");
         }
-        // What is left of an import is in the way of nothing, and counts are exact.
+        // Leftovers of an import block nothing, and counts are exact.
         let tree = again.tree("one").unwrap();
         tree.put(PutFiles { files: vec![file("a", PutWhat::Folder)], ..PutFiles::default() }).unwrap();
         assert_eq!(tree.check(true).unwrap().findings, Vec::<String>::new(), "{note}");

@@ -22,7 +22,7 @@ const CHILD: (&str, &[&str]) = ("child_writes_trees_until_it_is_killed", &["P", 
 /// Path -> the version that stands there.
 type State = BTreeMap<String, u64>;
 
-/// What a tree has and its snapshots show, as far as acknowledged.
+/// The contents of a tree and of its snapshots, as far as acknowledged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     now: State,
@@ -158,7 +158,7 @@ impl Model {
         }
     }
 
-    /// What is stored, every byte of it looked at.
+    /// Reads the stored state, every byte of it.
     fn stored(tree: &Tree) -> Self {
         let state = |as_of: Option<&str>| {
             let mut state = State::new();

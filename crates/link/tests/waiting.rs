@@ -9,7 +9,7 @@ use std::time::Duration;
 use nuthatch_link::*;
 use support::*;
 
-/// What every read says of these handles.
+/// Returns the error of every read on these handles, if it fails.
 fn reads(records: &Records<'_>, keys: &Keys<'_>, nodes: &Nodes<'_>) -> Vec<(&'static str, Option<Error>)> {
     let scan = Scan { limit: 10, ..Scan::default() };
     let neighbors = Neighbors::default();

@@ -7,7 +7,7 @@ use crate::json::{Fields, items};
 /// A whole answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What a request that does not stream is answered with.
+    /// The body of the response to a request that does not stream.
     pub body: Fields,
     /// The lengths, in characters, of the pieces in which the text came; none: it did not come as a stream.
     pub lengths: Vec<usize>,
@@ -22,7 +22,7 @@ impl Answer {
         }
     }
 
-    /// What a cache keeps.
+    /// Returns the form in which a cache keeps the answer.
     pub fn stored(&self) -> Value {
         json!({ "answer": self.body, "pieces": self.lengths })
     }

@@ -51,7 +51,8 @@ impl Api {
         }
     }
 
-    /// What a request asks; `header` gives the value of one. Of embeddings, each of [`Inputs`](crate::Inputs) is a question.
+    /// Returns the question of a request; `header` gives the value of a header. For embeddings, each of
+    /// [`Inputs`](crate::Inputs) is a question.
     ///
     /// # Errors
     /// The bypass, for one that no cache answers.

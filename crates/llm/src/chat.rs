@@ -89,7 +89,7 @@ fn refuse(request: &Fields) -> Result<(), Bypass> {
     refuse_heat(request)
 }
 
-/// Whoever asks for a high temperature wants another answer each time.
+/// A request with a high temperature wants another answer each time.
 pub fn refuse_heat(request: &Fields) -> Result<(), Bypass> {
     match of(request, "temperature").as_f64() {
         Some(temperature) if temperature > 1.0 => Err(Bypass("temperature")),

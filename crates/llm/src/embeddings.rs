@@ -33,7 +33,7 @@ pub fn inputs(request: &Fields) -> Result<Inputs, Bypass> {
 }
 
 impl Inputs {
-    /// What each of them asks, in their order.
+    /// Returns the question of each input, in order.
     pub fn questions(&self) -> impl Iterator<Item = Question> {
         self.items.iter().map(|item| {
             let text = item.as_str().map_or_else(|| item.to_string(), str::to_string);

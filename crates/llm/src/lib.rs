@@ -1,4 +1,5 @@
-//! What requests to language models ask, and what of their answers may be kept: one module an API.
+//! The questions in requests to language models, and the parts of their answers that may be kept: one module for each
+//! API.
 //!
 //! **What it is.** [`Api`] says which text of a request is the question, what must be the same, what no cache answers, and which
 //! answers are never stored. It reads a stream of events as the answer that it is, and writes an answer as a stream.

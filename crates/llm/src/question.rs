@@ -1,4 +1,4 @@
-//! What a request asks.
+//! The question of a request.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::digest;
 /// A longer text is no question: it is found by its hash.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// What else is answered, where everything is the same.
+/// Further requests and answers that a cache serves, where everything is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Answers that call tools.
@@ -23,7 +23,7 @@ pub struct Bypass(pub &'static str);
 /// One request: what is compared, and what must be the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// What is compared.
+    /// The text to compare.
     pub text: String,
     /// Everything else that the answer depends on.
     pub rest: Value,

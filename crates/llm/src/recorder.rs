@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::api::Api;
 use crate::events::{Event, Reader};
 
-/// Listens to a stream. What it has heard is an answer once the last event has come whole, and nothing before.
+/// Listens to a stream. It gives the answer once the last event has arrived whole, and nothing before.
 #[derive(Debug)]
 pub struct Recorder {
     api: Api,

@@ -28,7 +28,7 @@ const HASHED: &[&str] = &[
     "top_p",
     "verbosity",
 ];
-/// What an answer is made of, beside the text.
+/// The types of items that are tool calls.
 const CALLS: [&str; 2] = ["function_call", "custom_tool_call"];
 
 pub fn question(request: &Fields, allowed: Allowed) -> Result<Question, Bypass> {

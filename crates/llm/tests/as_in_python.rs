@@ -25,7 +25,7 @@ fn events(bytes: &[u8]) -> Vec<Event> {
     events
 }
 
-/// What a stream is, heard in pieces of that size.
+/// Returns the answer in a stream, heard in pieces of that size.
 fn heard(api: Api, bytes: &[u8], size: usize) -> Option<Answer> {
     let mut recorder = Recorder::new(api, usize::MAX);
     bytes.chunks(size).find_map(|piece| recorder.hear(piece))

@@ -1,4 +1,4 @@
-//! What does a search cost a model's host, beside the engine's own call?
+//! The cost of a search to a model's host, compared with the engine's own call.
 //!
 //! Data: records of 60 words from a vocabulary of 4,096 (a linear congruential generator, seed 1), without vectors; 2,000 questions of three words, 10
 //! hits each, one after the other. `cargo build --workspace --release --example cost`, then

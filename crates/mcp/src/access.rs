@@ -1,4 +1,4 @@
-//! Who asks, and what they may: each transport brings its own answer.
+//! Callers and their permissions: each transport determines both in its own way.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub trait Access: Clone + Send + Sync + 'static {
     }
 }
 
-/// What a transport offers.
+/// The capabilities of a transport.
 #[derive(Clone)]
 pub struct Settings {
     /// The tools that write are there.
@@ -50,7 +50,7 @@ pub struct Settings {
     pub embedder: EmbedderChoice,
     /// The longest that a search may take.
     pub search_timeout: Duration,
-    /// What "now" is, for the times that tools read and write.
+    /// The clock that tells "now", for the times that tools read and write.
     pub clock: Clock,
     /// Streams of notifications that are open, where the transport has them.
     pub streams: Option<Arc<Streams>>,

@@ -20,7 +20,7 @@ const ENVELOPE_BYTES: usize = 300;
 /// How far from the bound a text is cut at the end of a word.
 const WORD_BYTES_MAX: usize = 64;
 
-/// What is left of an answer's bound.
+/// The remaining size of an answer.
 #[derive(Debug)]
 pub struct Budget {
     bytes_left: usize,

@@ -16,7 +16,7 @@ pub struct Refusal {
     pub subject: Option<(String, String)>,
     /// The thing, and what is wrong with it.
     pub message: String,
-    /// What to do next.
+    /// The suggested next step.
     pub remedy: String,
 }
 
@@ -31,12 +31,12 @@ impl Refusal {
         Error::not_found(message).into()
     }
 
-    /// What the model reads.
+    /// Returns the text that the model reads.
     pub fn text(&self) -> String {
         format!("{}: {}\nNext: {}", self.kind, self.message, self.remedy)
     }
 
-    /// What a program reads: the same without the sentence.
+    /// Returns the facts that a program reads: the same without the sentence.
     pub(crate) fn facts(&self) -> Value {
         let subject = self.subject.as_ref().map(|(what, name)| json!({"what": what, "name": name}));
         json!({"kind": self.kind, "subject": subject, "remedy": self.remedy})

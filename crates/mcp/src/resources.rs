@@ -99,7 +99,7 @@ fn file_resource(collection: &str, file: FileInfo) -> Resource {
     Resource::new(named.uri(), name).with_description(description).with_mime_type(PLAIN)
 }
 
-/// What a URI names.
+/// Reads the resource that a URI names.
 ///
 /// # Errors
 /// `NotFound`; those of the store.
@@ -187,7 +187,7 @@ fn describe(collection: &Collection) -> Result<String> {
     Ok(format!("{described:#}"))
 }
 
-/// What it holds and has done, and the oldest answers that wait for a verdict.
+/// Describes a cache: its contents and activity, and the oldest answers that wait for a verdict.
 fn describe_cache(database: &Database, name: &str) -> Result<String> {
     let cache = database.existing_cache(name)?;
     let mut described = caches::ask(&cache, "stats", serde_json::Value::Null)?;

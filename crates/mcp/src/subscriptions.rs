@@ -124,7 +124,7 @@ async fn watch<A: Access>(access: &A, filter: &SubscriptionFilter, sink: &Subscr
     }
 }
 
-/// What is looked at.
+/// The watched list and resources.
 #[derive(Clone)]
 struct Watched {
     list: bool,

@@ -3,12 +3,12 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// What RFC 3986 calls unreserved stays as it is.
+/// Characters that RFC 3986 calls unreserved stay as they are.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PREFIX: &str = "nuthatch://collections/";
 const CACHE_PREFIX: &str = "nuthatch://caches/";
 
-/// What a URI names.
+/// The resource that a URI names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Named {
     pub collection: String,

@@ -1,7 +1,8 @@
 //! A node's copy of the group: a data folder that the bucket can give again.
 //!
-//! **Invariant:** what is in the folder when it is opened is what the log has up to the slot that is said. A folder of which that is
-//! not certain is made anew; who may ask a server (`keys.json`) and what was audited stay, as they are not in the log.
+//! **Invariant:** an opened folder has exactly what the log has up to the stated slot. A folder for which that is not
+//! certain is recreated; the keys for access to the server (`keys.json`) and the audit records stay, as they are not in
+//! the log.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::failure::Failure;
 
-/// What goes when a copy is made anew.
+/// The entries that are removed when a copy is recreated.
 const DERIVED: [&str; 7] = ["truth", "indexes", "quarantine", "backing-up", "checkpointing", "restoring", "NUTHATCH"];
 
 /// The mark of a copy, in its file `CLUSTER`.
@@ -21,16 +22,16 @@ const DERIVED: [&str; 7] = ["truth", "indexes", "quarantine", "backing-up", "che
 struct Mark {
     cluster: uuid::Uuid,
     bucket: String,
-    /// What it has of the log, if it was closed in good order.
+    /// The part of the log that it has, if it was closed in good order.
     closed: Option<Known>,
 }
 
 /// A copy that may be opened.
 pub struct Copy {
     root: PathBuf,
-    /// What it has of the log.
+    /// The part of the log that it has.
     pub known: Known,
-    /// It was made anew.
+    /// Whether it was recreated.
     pub is_new: bool,
 }
 
@@ -70,7 +71,7 @@ impl Copy {
     fn marked(root: &Path, log: &dyn Log) -> Result<Option<Mark>, Failure> {
         std::fs::create_dir_all(root).map_err(|error| io(root, error))?;
         let path = root.join("CLUSTER");
-        // A damaged mark is none: everything is made anew.
+        // A damaged mark counts as none: everything is recreated.
         let body = match read_sealed(&path) {
             Err(nuthatch_segment::SegmentError::Corrupt { .. }) => return Ok(None),
             read => read.map_err(nuthatch_cluster::ClusterError::from)?,

@@ -1,5 +1,5 @@
-//! `serve`: a node's life. It follows the log until the owner is gone, answers as the owner until another node takes over, and begins
-//! anew.
+//! `serve`: a node's life. It follows the log until the owner is gone, answers as the owner until another node takes
+//! over, and starts over.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,8 @@ use crate::watch::{Guarded, Watcher};
 
 /// How often the owner looks whether a checkpoint is due.
 const LOOK: Duration = Duration::from_secs(1);
-/// What makes one due: batches that others would replay, slots (an idle owner's beats, too), or time since something was written.
+/// A checkpoint is due after this many slots (an idle owner's beats count too), this much log that others would replay,
+/// or, if something was written, this much time.
 const CHECKPOINT_SLOTS: u64 = 600;
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(600);
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
@@ -144,7 +145,7 @@ impl Serve {
     }
 }
 
-/// What ends the process.
+/// The signal that ends the process.
 #[derive(Clone)]
 struct Stop {
     now: Arc<AtomicBool>,
@@ -254,7 +255,7 @@ impl Node {
         });
     }
 
-    /// Follows, and owns if it comes to that. Returns when the copy is closed, or has to be made anew.
+    /// Follows, and owns if it comes to that. Returns when the copy is closed or has to be recreated.
     fn follow(&self, copy: Copy) -> Result<(), Failure> {
         let (writer, began) = (uuid::Uuid::new_v4().as_u128(), copy.known.place);
         let group = Group::new(writer, &self.advertise, self.log.base().timing(), copy.known.clone(), boot_clock());

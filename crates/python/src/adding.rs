@@ -46,7 +46,7 @@ impl CancelFlag {
     }
 }
 
-/// What `Database.add` of the package hands over; absent ones keep the engine's defaults.
+/// The arguments of the package's `Database.add`; absent ones keep the engine's defaults.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct AddArguments<'py> {

@@ -133,7 +133,7 @@ pub fn verify_backups(
     Ok((check.backups, check.objects, check.bytes, damage.collect()))
 }
 
-/// `keep`: all but so many of the newest. (backups, objects, bytes)
+/// `keep`: deletes all but this many of the newest. (backups, objects, bytes)
 #[pyfunction]
 pub fn delete_backups(
     py: Python<'_>,

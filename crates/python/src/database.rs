@@ -29,7 +29,7 @@ pub struct Database {
     handle: Handle,
 }
 
-/// What `connect` of the package hands over; absent ones keep the engine's defaults.
+/// The arguments of the package's `connect`; absent ones keep the engine's defaults.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct OpenArguments {
@@ -49,7 +49,7 @@ pub struct OpenArguments {
 /// kind, dim, metric, elements
 type FieldArguments = (Option<String>, Option<usize>, Option<String>, Option<String>);
 
-/// What `Database.collection` of the package hands over.
+/// The arguments of the package's `Database.collection`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct CollectionArguments<'py> {
@@ -121,7 +121,7 @@ impl Database {
         Ok(Collection::new(collection, self.handle.clone()))
     }
 
-    /// What every collection is and holds.
+    /// Describes every collection and its contents.
     fn collections<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let database = self.handle.get(py)?;
         let infos = engine(py, || database.collections())?;

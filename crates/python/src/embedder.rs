@@ -116,7 +116,7 @@ fn made(error: EmbedError) -> Error {
     }
 }
 
-/// What `embedder=` of `Database.collection` may be once the package has looked at it.
+/// The forms of `embedder=` of `Database.collection` once the package has checked it.
 #[derive(FromPyObject)]
 pub enum Choice<'py> {
     Given(Bound<'py, Embedder>),

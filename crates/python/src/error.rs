@@ -8,7 +8,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 thread_local! {
-    /// What a Python embedder raised in this thread while the engine was calling it: the engine carries only its words.
+    /// The exception that a Python embedder raised in this thread while the engine was calling it: the engine carries
+    /// only its message.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -17,7 +18,7 @@ pub fn keep_raised(error: PyErr) {
     RAISED.with_borrow_mut(|raised| *raised = Some(error));
 }
 
-/// What a callback raised in this thread, if one did.
+/// Takes the exception that a callback raised in this thread, if one did.
 pub fn take_raised() -> Option<PyErr> {
     RAISED.with_borrow_mut(Option::take)
 }

@@ -42,7 +42,7 @@ type NeighborParts<'py> = (String, EdgeParts<'py>);
 /// id, depth, edge that led there
 type VisitedParts<'py> = (String, u32, Option<EdgeParts<'py>>);
 
-/// What the package hands over of `neighbors`.
+/// The arguments of `neighbors`, as the package passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct NeighborArguments {
@@ -52,7 +52,7 @@ pub struct NeighborArguments {
     cursor: Option<String>,
 }
 
-/// What the package hands over of `traverse`.
+/// The arguments of `traverse`, as the package passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct TraverseArguments {

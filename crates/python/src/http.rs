@@ -1,8 +1,8 @@
 //! The package's client of a server: requests over kept connections, which Ctrl-C and a cancel flag end while they wait.
 //!
-//! ureq does HTTP, TLS and the pool. What this module adds is one layer around the socket: it looks at the request's deadline, the cancel
-//! flag and Python's signals whenever a read has waited for a while. A request that is given up closes its connection, so that the server
-//! ends its work, too.
+//! ureq does HTTP, TLS and the pool. This module adds one layer around the socket: whenever a read has waited for a
+//! while, it checks the request's deadline, the cancel flag and Python's signals. A request that is given up closes its
+//! connection, so that the server ends its work, too.
 
 use std::cell::RefCell;
 use std::fs;

@@ -18,7 +18,7 @@ pub struct Keyspace {
     handle: Handle,
 }
 
-/// What `Keyspace.scan` of the package hands over.
+/// The arguments of the package's `Keyspace.scan`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ScanArguments {

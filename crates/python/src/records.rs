@@ -129,7 +129,7 @@ pub struct Columns<'py> {
 }
 
 impl Columns<'_> {
-    /// What the records will hold, about.
+    /// Estimates the size of the records.
     pub fn bytes(&self) -> u64 {
         let vectors = |vectors: &Vectors| match vectors {
             Vectors::Matrix(bytes, _) => bytes.len(),

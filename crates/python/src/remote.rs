@@ -1,5 +1,5 @@
-//! What the package's client of a server needs of the engine: the same checks with the same words before anything is sent, bodies of
-//! requests in JSON, and the walk over folders.
+//! The parts of the engine that the package's client of a server needs: the same checks with the same messages before
+//! anything is sent, request bodies in JSON, and the walk over folders.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The answer of a search as Python sees it. What is not looked at never becomes a Python object.
+//! The answer of a search as Python sees it. Parts that are never looked at never become Python objects.
 //!
 //! **What it is.** Classes that hold values and make Python's of them. `nuthatch.results` gives them what a dataclass and
 //! a sequence have besides.
@@ -22,7 +22,7 @@ use crate::error::invalid;
 use crate::records::values_to_python;
 use crate::value::{json_to_python, payload_to_python};
 
-/// What a cursor of results begins with; the offset of the page follows.
+/// The prefix of a cursor of results; the offset of the page follows.
 pub const CURSOR: &str = "after:";
 
 /// A hit's rank and score in one leg of a search.
@@ -100,14 +100,14 @@ enum Of {
         id: Py<PyAny>,
         score: Py<PyAny>,
     },
-    /// Whoever gave everything.
+    /// A caller, who gave all of its values.
     Caller {
         id: Py<PyAny>,
         score: Py<PyAny>,
     },
 }
 
-/// What a hit carries besides its id, its score and its places in the legs.
+/// The contents of a hit besides its id, its score and its places in the legs.
 struct Carried {
     text: Py<PyAny>,
     payload: Py<PyAny>,
@@ -244,7 +244,7 @@ pub fn hits_of_server<'py>(py: Python<'py>, told: &Bound<'py, PyList>) -> PyResu
 /// Hits, best first.
 #[pyclass(frozen, module = "nuthatch.results")]
 pub struct Results {
-    /// What becomes `hits` when they are first looked at.
+    /// Becomes `hits` when they are first looked at.
     found: Mutex<Vec<core::Hit>>,
     count: usize,
     hits: PyOnceLock<Py<PyList>>,
@@ -256,7 +256,7 @@ pub struct Results {
     pending: PyOnceLock<Py<PyAny>>,
 }
 
-/// What the engine says with the hits.
+/// Further information that the engine returns with the hits.
 #[derive(Default)]
 struct Told {
     next_offset: Option<usize>,

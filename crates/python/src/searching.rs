@@ -1,7 +1,7 @@
 //! A search from the arguments of a caller in Python.
 //!
-//! What nearly every search gives is read here. Whatever else comes goes to `nuthatch.queries` and `nuthatch.arguments`,
-//! which make the same of it, or say in words why not.
+//! This module reads the arguments that nearly every search gives. All others go to `nuthatch.queries` and
+//! `nuthatch.arguments`, which turn them into the same form, or say in words why not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ const QUERIES: &str = "nuthatch.queries";
 const ARGUMENTS: &str = "nuthatch.arguments";
 const VECTORS: &str = "nuthatch.vectors";
 
-/// What a function of the package makes of unusual arguments.
+/// Passes unusual arguments to a function of the package, and returns its result.
 fn checked<'py>(
     py: Python<'py>,
     module: &str,
@@ -146,7 +146,7 @@ fn accuracy(
     checked(recall.py(), QUERIES, "accuracy", (recall, ef, exact))?.extract()
 }
 
-/// What hits are to carry.
+/// Returns the parts that hits are to carry.
 fn parts(include: &Bound<'_, PyAny>) -> PyResult<Vec<Part>> {
     let py = include.py();
     let named = match (include.cast_exact::<PyTuple>(), include.cast_exact::<PyList>()) {
@@ -195,7 +195,7 @@ fn by_field(vectors: &Bound<'_, PyAny>) -> PyResult<BTreeMap<String, FieldVector
     parts.cast::<PyDict>()?.iter().map(one).collect()
 }
 
-/// What tells a vector of 32-bit floats among numpy's arrays.
+/// Recognizes a vector of 32-bit floats among numpy's arrays.
 struct Arrays {
     array: Py<PyType>,
     f32: Py<PyAny>,

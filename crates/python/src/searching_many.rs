@@ -67,7 +67,7 @@ pub fn search_many<'py>(
 /// Text, vector.
 type Question = (Option<String>, Option<Vec<f32>>);
 
-/// What each asks for.
+/// Returns the question of each search.
 pub fn each<'py>(
     py: Python<'py>,
     count: usize,

@@ -4,7 +4,7 @@ use nuthatch_link::{TenantInfo, TenantLimits, TenantUsage};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What the package hands over; absent ones are no limits.
+/// The limits that the package passes; an absent one means no limit.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct LimitArguments {

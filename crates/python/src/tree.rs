@@ -1,4 +1,5 @@
-//! A tree as Python sees it: as it is, or in a snapshot. What it tells comes as the dicts of its JSON, which a server sends, too.
+//! A tree as Python sees it: as it stands, or in a snapshot. It returns its JSON as dicts, the same JSON that a server
+//! sends.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -25,7 +26,7 @@ use crate::results::Results;
 use crate::searching::Query;
 use crate::value::json_to_python;
 
-/// What one content may print, and about what a page of a search has.
+/// The most bytes that one content may print, and about the size of a page of a search.
 const PAGE_BYTES: usize = 8 << 20;
 
 #[pyclass(frozen, module = "nuthatch._core")]
@@ -40,7 +41,7 @@ enum At {
     Kept(Forked<Files>),
 }
 
-/// What the package hands over of `diff`.
+/// The arguments of `diff`, as the package passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct DiffArguments {
@@ -51,7 +52,7 @@ pub struct DiffArguments {
     renames: bool,
 }
 
-/// What the package hands over of `add`.
+/// The arguments of `add`, as the package passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct AddArguments<'py> {
@@ -63,7 +64,7 @@ pub struct AddArguments<'py> {
     fields: Option<ChangeParts<'py>>,
 }
 
-/// What the package hands over of `restore`.
+/// The arguments of `restore`, as the package passes them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct RestoreArguments {
@@ -75,7 +76,7 @@ pub struct RestoreArguments {
     overwrite: bool,
 }
 
-/// What the package hands over of `grep`: the fields of a search, and where.
+/// The arguments of `grep`, as the package passes them: the fields of a search, and where.
 #[derive(Deserialize)]
 struct GrepArguments {
     request: GrepRequest,
@@ -88,7 +89,7 @@ struct GrepArguments {
     cursor: Option<String>,
 }
 
-/// What the package hands over of a question about source code.
+/// The arguments of a question about source code, as the package passes them.
 #[derive(Deserialize)]
 struct CodeArguments {
     question: CodeQuestion,

@@ -67,7 +67,7 @@ pub fn payload_from_python(record: &dyn Fn() -> String, payload: &Bound<'_, PyAn
     Ok(fields)
 }
 
-/// What is wrong with a value, and where inside of the field.
+/// An invalid value: what is wrong, and where inside the field.
 struct Wrong {
     place: String,
     what: String,

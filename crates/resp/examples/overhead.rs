@@ -47,7 +47,7 @@ fn main() -> Outcome {
             let search = Search { include, ..Search::vector(vector.collect()).limit(LIMIT) };
             let (mut hits, mut elements) = (0, 0);
             let mut taken = [Duration::ZERO; 3];
-            // Who asks a question second finds its rows in the processor's caches.
+            // The side that asks a question second finds its rows in the processor's caches.
             let order = if round % 2 == 0 { [0, 1, 2] } else { [1, 2, 0] };
             for asked in order {
                 let begun = Instant::now();

@@ -7,7 +7,7 @@ use crate::protocol::{Protocol, Reply};
 /// Does a command.
 pub(crate) type Data = fn(&mut Call<'_, '_>) -> Outcome<Reply>;
 
-/// What a command is about, and its arguments without the name.
+/// The context of a command, and its arguments without the name.
 pub(crate) struct Call<'c, 'u> {
     pub context: &'c mut CommandContext<'u>,
     pub arguments: &'c [Vec<u8>],

@@ -34,7 +34,7 @@ pub(crate) struct Client {
     pub about: Mutex<About>,
 }
 
-/// What a client has said of itself, and what it does.
+/// A client's description of itself, and its current state.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     pub name: String,
@@ -55,7 +55,7 @@ pub(crate) struct About {
 }
 
 impl Clients {
-    /// Adds a connection, unless there are so many.
+    /// Adds a connection, unless there are already `most`.
     pub fn add(&self, socket: TcpStream, most: usize) -> std::io::Result<Option<Arc<Client>>> {
         let (address, local) = (socket.peer_addr()?, socket.local_addr()?);
         let now = Instant::now();

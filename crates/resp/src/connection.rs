@@ -147,7 +147,7 @@ impl Pace {
         *self = Self::new();
     }
 
-    /// Whole commands were run. Who has not said who they are has to come to that.
+    /// Notes that whole commands were run. A client that has not authenticated yet gets no more time to do so.
     fn ran(&mut self, session: &Session) {
         if session.is_authenticated() {
             self.begin();
@@ -201,14 +201,14 @@ fn flush(session: &mut Session, stream: &mut dyn Stream, out: &mut Vec<u8>) -> s
     Ok(())
 }
 
-/// What this connection holds of the bytes that all may hold together.
+/// This connection's share of the bytes that all connections may hold together.
 struct InputShare<'s> {
     clients: &'s Clients,
     bytes: usize,
 }
 
 impl InputShare<'_> {
-    /// False when there is no room for so many.
+    /// Returns false if there is no room for `held` bytes.
     fn take(&mut self, held: usize, most: usize) -> bool {
         let wanted = held.saturating_sub(FREE_INPUT_BYTES);
         if wanted <= self.bytes {

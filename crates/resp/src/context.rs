@@ -1,5 +1,5 @@
-//! What one command reads and writes, so that it happens as if it were alone: each command is written once, and works by itself
-//! and within EXEC.
+//! The reads and writes of one command, as if it ran alone: each command is written once, and works by itself and
+//! within EXEC.
 //!
 //! By itself a command reads live; at its end, when it wrote the one key that it read, the write is made on the condition that the
 //! key is unchanged; when it wrote more, the command is run again in a transaction. Within EXEC all commands share one transaction.
@@ -451,7 +451,7 @@ impl<'u> CommandContext<'u> {
         })
     }
 
-    /// What is stored for a key, with this command's own writes.
+    /// Returns the entry stored for a key, including this command's own writes.
     fn entry(&mut self, key: &[u8]) -> Outcome<Option<Entry>> {
         match self.writes.iter().rev().find(|op| op.key() == key) {
             Some(KvOp::Put { value, .. }) => return Ok(Some(Entry { value: value.clone(), expires_at_ms: None })),

@@ -1,4 +1,4 @@
-//! What a server counts while it runs, over all tenants, for its operator.
+//! The counters of a running server, over all tenants, for its operator.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,7 +95,7 @@ impl Counts {
         }
     }
 
-    /// So many commands of a pipeline were answered.
+    /// Records that `commands` commands of a pipeline were answered.
     pub(crate) fn answered(&self, commands: u64, took: Duration) {
         let seconds = took.as_secs_f64();
         let range = TIMES_UP_TO.iter().position(|up_to| seconds <= *up_to).unwrap_or(TIMES_UP_TO.len());

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// Bytes of keys that are kept, over all scans under way.
 const KEPT_BYTES_MAX: usize = 1 << 20;
-/// What a cursor costs on top of its key.
+/// The cost of a cursor on top of its key.
 const CURSOR_COST_BYTES: usize = 64;
 
 /// Numbers for places among the keys.

@@ -1,4 +1,4 @@
-//! What becomes of a command: it is refused, queued, put off or run, and its reply is written.
+//! The dispatch of a command: it is refused, queued, deferred or run, and its reply is written.
 
 use std::time::Instant;
 

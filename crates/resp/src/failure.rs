@@ -7,7 +7,8 @@ use nuthatch_link::{Error, ErrorKind};
 pub(crate) struct Failure {
     pub code: &'static str,
     pub message: String,
-    /// What the engine said it was, where the failure came from there: what to do next follows from this, never from the message.
+    /// The engine's kind of error, if the failure came from there: callers decide what to do next by this, never by the
+    /// message.
     pub kind: Option<ErrorKind>,
 }
 

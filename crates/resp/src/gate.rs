@@ -1,4 +1,4 @@
-//! Who may come in, and what for. The server decides; this crate asks.
+//! The admission and the permissions of connections. The server decides; this crate asks.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -8,30 +8,30 @@ use crate::tenant::Tenant;
 
 /// Decides about connections and passwords.
 pub trait Gate: Send + Sync {
-    /// What a connection from there may do that has said nothing yet; `None`: it must AUTH first.
+    /// Returns the grant of a connection from this address that has said nothing yet; `None`: it must AUTH first.
     fn stranger(&self, from: SocketAddr) -> Option<Grant>;
 
-    /// What this user may do. A client that gives a password alone is the user `default`.
+    /// Returns the grant of this user. A client that gives a password alone is the user `default`.
     ///
     /// # Errors
     /// [`Refused`], which does not say whether user or password is the wrong one.
     fn authenticate(&self, from: SocketAddr, user: &str, password: &[u8]) -> Result<Grant, Refused>;
 }
 
-/// What a connection may do.
+/// The permissions of a connection.
 #[derive(Clone)]
 pub struct Grant {
     /// The name that they have logged in with.
     pub user: String,
     /// Whose data it is: the same `Arc` for every connection of a tenant.
     pub tenant: Arc<Tenant>,
-    /// What they may do.
+    /// The scopes that they have.
     pub scopes: Scopes,
     /// Asked at every command; `None`: what was granted holds without bounds.
     pub pass: Option<Arc<dyn Pass>>,
 }
 
-/// What a grant comes to, command by command.
+/// Checks and accounts for a grant, command by command.
 pub trait Pass: Send + Sync {
     /// Whether it still holds: otherwise the connection ends with its next command.
     fn holds(&self) -> bool;
@@ -49,7 +49,7 @@ pub trait Pass: Send + Sync {
 /// A command that has begun.
 pub type Turn = Option<Box<dyn Any>>;
 
-/// What may be done with the data.
+/// The permitted uses of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes {
     /// Commands that read.

@@ -30,8 +30,8 @@ pub(crate) enum LongDouble {
 }
 
 impl LongDouble {
-    /// What C reads in the whole of a text: decimal or hexadecimal digits, or an infinity. `None` for anything else, and for what is
-    /// too large or too small for the form.
+    /// Parses a whole text as C does: decimal or hexadecimal digits, or an infinity. Returns `None` for anything else,
+    /// and for numbers too large or too small for the format.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= TEXT_BYTES_MAX)?;
         let (is_negative, unsigned) = match text.as_bytes() {

@@ -25,7 +25,7 @@ pub(crate) fn float(text: &[u8]) -> Outcome<f64> {
     number.filter(|number| !number.is_nan()).ok_or_else(Failure::not_float)
 }
 
-/// A part of so many items, from a first to a last one; negative numbers count from the end.
+/// Returns a range of `items` items, from a first to a last one; negative numbers count from the end.
 pub(crate) fn range(first: i64, last: i64, items: usize) -> Range<usize> {
     let from_start = |at: i64| if at < 0 { at.saturating_add(items as i64) } else { at };
     let start = from_start(first).max(0) as usize;
@@ -33,7 +33,7 @@ pub(crate) fn range(first: i64, last: i64, items: usize) -> Range<usize> {
     start..end.max(start)
 }
 
-/// An index among so many items; negative numbers count from the end.
+/// Returns an index among `items` items; negative numbers count from the end.
 pub(crate) fn index(at: i64, items: usize) -> Option<usize> {
     let at = if at < 0 { at.saturating_add(items as i64) } else { at };
     usize::try_from(at).ok().filter(|at| *at < items)

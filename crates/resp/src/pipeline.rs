@@ -23,7 +23,7 @@ const READING_COMMANDS: usize = 128;
 const COMMAND_BYTES: usize = 64 << 10;
 
 impl Session {
-    /// Takes a write for later; its reply comes then. What is not taken is given back.
+    /// Defers a write; its reply comes later. Gives back a command that it does not take.
     pub fn defer(&mut self, number: usize, arguments: Command) -> Result<(), Command> {
         let spec = &TABLE[number];
         let bytes: usize = arguments.iter().map(Vec::len).sum();

@@ -1,4 +1,5 @@
-//! What follows a write that holds: collections of vector sets and rows of aggregates that no key names any more.
+//! The work that follows a committed write: removing collections of vector sets and rows of aggregates that no key
+//! names any more.
 //!
 //! The key goes first and the collection after it. When something comes between the two, the collection is left without a key;
 //! FLUSHDB and FLUSHALL drop such ones, too.

@@ -29,7 +29,7 @@ impl Prepared {
         self.taken.clear();
     }
 
-    /// What was made and not used (after a commit), or all that was made (`committed` false).
+    /// Returns the names that were made but not used (after a commit), or all that were made (`committed` false).
     pub fn left(self, committed: bool) -> Vec<String> {
         let taken = self.taken;
         let left = self.made.into_iter().flat_map(|(place, names)| {

@@ -1,8 +1,8 @@
 //! Removing the rows that no key names any more: of what was deleted or overwritten, and of what has expired.
 //!
-//! **Invariant:** rows are removed after the write that left them is in the store, and a row says which ones are to go until they have
-//! gone. A crash between the two leaves that row, and the next opening goes on. What other faces leave behind when they delete a key is
-//! found at the opening, too.
+//! **Invariant:** rows are removed only once the write that orphaned them is in the store, and another row names them
+//! until they are gone. A crash between the two leaves that row, and the next opening continues. Rows that other faces
+//! orphan by deleting a key are found at the opening, too.
 
 use std::sync::atomic::Ordering;
 
@@ -66,7 +66,7 @@ pub(crate) fn flush(space: &Space, tenant: &Tenant, durability: Durability) -> O
 /// Removes all rows that no key names, whatever the reason.
 fn sweep(space: &Space, tenant: &Tenant, durability: Durability) -> Outcome<()> {
     let all = space.rows(tenant)?.with_durability(durability);
-    // What comes later is named, or was said to go.
+    // Later rows are either named by a key, or marked for removal.
     let then = Then::of(space, tenant)?;
     let mut scan = KeyScan { keys_only: true, limit: 1, ..KeyScan::prefix("r") };
     while let Some(id) = then.rows.scan(&scan)?.entries.first().and_then(|(row, _)| rows::owned(row)) {

@@ -1,5 +1,5 @@
-//! What a connection holds back: commands between MULTI and EXEC, the keys that it watches, writes that wait for each
-//! other, and a command that waits for something to take.
+//! The state that a connection holds back: commands between MULTI and EXEC, the keys that it watches, writes that wait
+//! for each other, and a command that waits for something to take.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     digest: Option<blake3::Hash>,
 }
 
-/// What has been checked and not written.
+/// Commands that have been checked but not written.
 #[derive(Default)]
 pub(crate) struct Deferred {
     pub commands: Vec<Waiting>,

@@ -1,4 +1,4 @@
-//! What one connection is and has said so far: who, which database, which protocol, what is queued and watched.
+//! The state of one connection: its user, its database, its protocol, and what it has queued and watches.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub(crate) struct Session {
     pub protocol: Protocol,
     /// Whose replies the client reads.
     pub replies: Replies,
-    /// What MULTI has queued; `None` outside of one.
+    /// The commands that MULTI has queued; `None` outside of one.
     pub queue: Option<Queue>,
     pub watched: Vec<Watch>,
     /// EXEC is running.

@@ -12,7 +12,8 @@ use crate::protocol::Limits;
 /// Limits and times of a [`crate::Server`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What every acknowledged write has survived. Under `Commit` the replies of a pipeline wait for one fsync together.
+    /// The failures that every acknowledged write has survived. Under `Commit` the replies of a pipeline wait for one
+    /// fsync together.
     pub durability: Durability,
     /// Connections at a time; one more is told so and closed.
     pub connections_max: usize,

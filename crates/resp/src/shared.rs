@@ -1,4 +1,4 @@
-//! What all connections share, and what each of them is read from.
+//! The state that all connections share, and the streams that they read from.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use crate::clients::Clients;
 use crate::gate::Gate;
 use crate::settings::Settings;
 
-/// What a connection is read from and written to: a socket, or TLS over one.
+/// The stream that a connection reads from and writes to: a socket, or TLS over one.
 pub trait Stream: Read + Write + Send {
     /// Reads end with an error after this time without a byte; `None`: never.
     fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
@@ -22,7 +22,7 @@ impl Stream for TcpStream {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Shared {
     pub gate: Arc<dyn Gate>,
     pub settings: Settings,

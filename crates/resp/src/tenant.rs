@@ -15,7 +15,8 @@ use crate::growth::Growth;
 /// Locks for elements of vector sets, which are read before they are written; and as many for aggregates with rows.
 const STRIPES: usize = 64;
 
-/// What all connections of one tenant share. Make one a tenant, and give the same to all of its connections.
+/// The state that all connections of one tenant share. Make one per tenant, and give the same to all of its
+/// connections.
 pub struct Tenant {
     pub(crate) database: Database,
     spaces: Mutex<HashMap<usize, Arc<Space>>>,
@@ -168,7 +169,7 @@ impl Tenant {
         database: usize,
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> Vec<MutexGuard<'_, ()>> {
-        // In one order everywhere: nobody waits for who waits for them.
+        // All callers lock in the same order, so no two wait for each other.
         let stripes: BTreeSet<usize> = keys.map(|key| stripe(database, key)).collect();
         stripes.into_iter().map(|stripe| self.turns[stripe].lock()).collect()
     }
@@ -213,7 +214,7 @@ pub(crate) fn keyspace_name(number: usize) -> String {
     format!("redis.{number}")
 }
 
-/// What the names of the collections begin with.
+/// Returns the prefix of the collections' names.
 pub(crate) fn collection_prefix(number: usize) -> String {
     format!("redis.{number}.")
 }

@@ -117,7 +117,7 @@ impl Session {
             return Err(Failure::error("EXEC without MULTI"));
         };
         let watched = std::mem::take(&mut self.watched);
-        // What was queued is run by nobody else, whatever may come to change the grant in between.
+        // Only the user who queued the commands may run them, whatever changes the grant in between.
         let is_another_s = !self.has_queued(&queue);
         let Queue { commands, broken, .. } = queue;
         if broken || is_another_s {
@@ -245,7 +245,7 @@ impl Session {
     }
 }
 
-/// What the commands of a transaction answered, and what follows its commit.
+/// The replies of a transaction's commands, and the work that follows its commit.
 struct Together {
     replies: Vec<Outcome<Reply>>,
     post_commits: Vec<(Arc<Space>, crate::post_commit::PostCommit)>,

@@ -1,4 +1,5 @@
-//! What a key holds: a string, an aggregate (a hash, a list, a set, a sorted set) or a vector set, as the bytes of one value of a keyspace.
+//! The value of a key: a string, an aggregate (a hash, a list, a set, a sorted set) or a vector set, as the bytes of
+//! one value of a keyspace.
 //!
 //! A string lies there as it is, so every face reads and writes the same bytes. The others begin with four bytes that a string
 //! would not; a string that does so all the same is put behind the mark of strings.

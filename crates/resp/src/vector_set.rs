@@ -1,8 +1,8 @@
-//! What a key knows of a vector set; its elements are records of a collection.
+//! The value of a vector set's key; the set's elements are records of a collection.
 
 use serde::{Deserialize, Serialize};
 
-/// What the key of a vector set holds.
+/// The value of a vector set's key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Set {
     /// Where its elements are.
@@ -18,7 +18,8 @@ pub(crate) struct Set {
     pub expires_at_ms: Option<u64>,
 }
 
-/// What a set was asked to store vectors as. It says what VEMB and VINFO show; the index has codes of its own.
+/// The format in which a set was asked to store vectors. It determines what VEMB and VINFO show; the index has its own
+/// codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Quantization {

@@ -1,8 +1,8 @@
 //! Commands that wait until there is something to take: BLPOP and its relatives.
 //!
-//! One that finds nothing has no reply yet. Its connection writes what it owes, and runs the command again whenever a list or a sorted
-//! set of its tenant has grown, until something was there, the time is up or the client is gone. What other faces and other processes
-//! write is found within a tenth of a second.
+//! A command that finds nothing has no reply yet. Its connection writes the replies that it owes, and runs the command
+//! again whenever a list or a sorted set of its tenant has grown, until it finds something, its time is up or the
+//! client is gone. It finds writes by other faces and other processes within a tenth of a second.
 
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::number;
 
-/// What has not been read yet.
+/// The words that have not been read yet.
 pub(crate) struct Words<'a> {
     rest: &'a [Vec<u8>],
 }
@@ -28,7 +28,7 @@ impl<'a> Words<'a> {
         Ok(first)
     }
 
-    /// The next so many arguments, which have to be there.
+    /// Returns the next `count` arguments, which have to be there.
     pub fn take(&mut self, count: usize) -> Outcome<&'a [Vec<u8>]> {
         let (first, rest) = self.rest.split_at_checked(count).ok_or_else(Failure::syntax)?;
         self.rest = rest;

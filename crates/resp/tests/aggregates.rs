@@ -405,7 +405,7 @@ fn a_client_that_waits_gets_what_another_pushes() {
     waiting.send(&support::encoded(&[b"BZPOPMIN", b"z", b"0"]));
     assert_eq!(other.ask("ZADD z 2 two 1 one"), Said::Int(2));
     assert_eq!(waiting.read(), bulks(&["z", "one", "1"]));
-    // What another face writes is found, too; and within a transaction nobody waits.
+    // A write by another face is found, too; and within a transaction nobody waits.
     waiting.send(&support::encoded(&[b"BLMOVE", b"from", b"to", b"LEFT", b"LEFT", b"0"]));
     other.ask("RPUSH elsewhere x");
     let value = served.db.kv("redis.0").unwrap().get("elsewhere").unwrap().unwrap();

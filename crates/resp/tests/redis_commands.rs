@@ -1,4 +1,4 @@
-//! What commands answer, over both protocols.
+//! The replies of commands, over both protocols.
 
 mod support;
 
@@ -71,7 +71,7 @@ fn a_keyspace_that_another_face_drops_is_there_again_with_the_next_command() {
     served.db.drop_keyspace("redis.0").unwrap();
     assert!(matches!(client.ask("GET a"), Said::Error(_)), "the command that meets it is told");
     assert_eq!((client.ask("GET a"), client.ask("SET a 2"), client.ask("GET a")), (Said::Null, ok(), bulk("2")));
-    // What is not there otherwise is no such thing.
+    // Anything else that is missing is still an error.
     assert!(matches!(client.ask("NH.SEARCH none TEXT x"), Said::Error(said) if said.starts_with("ERR")));
     assert_eq!(client.ask("GET a"), bulk("2"));
 }

@@ -134,7 +134,7 @@ fn projections_and_forms_are_kept() {
     assert_eq!(client.ask("VSIM w VALUES 4 2 4 6 8"), bulks(&["a", "b"]), "a copy projects as its original does");
 }
 
-/// What VINFO says of a set under a name.
+/// Returns the value of a name in a set's VINFO.
 fn fact(client: &mut Client, set: &str, name: &str) -> Said {
     let Said::Array(info) = client.ask(&format!("VINFO {set}")) else { panic!() };
     let at = info.iter().step_by(2).position(|said| *said == bulk(name)).unwrap_or_else(|| panic!("{name}: {info:?}"));

@@ -20,7 +20,7 @@ pub struct BlockFile {
     usage: Arc<Usage>,
 }
 
-/// Reading a block and checking it costs as much as so many small reads by themselves.
+/// Reading and checking a block costs as much as this many separate small reads.
 const SMALL_READS_OF_A_BLOCK: usize = 20;
 
 static NEXT_FILE_ID: AtomicU64 = AtomicU64::new(1);
@@ -78,8 +78,8 @@ impl BlockFile {
         self.read_into_cache(index)
     }
 
-    /// The same for so many small reads, where the cache is [crowded](Self::is_crowded): the block, if it is cached or worth reading.
-    /// `None`: [`read_alone`](Self::read_alone) what is wanted of it, which pushes nothing out.
+    /// The same for `small_reads` small reads, where the cache is [crowded](Self::is_crowded): the block, if it is
+    /// cached or worth reading. `None`: [`read_alone`](Self::read_alone) the wanted bytes, which evicts nothing.
     pub fn block_for(&self, index: u64, small_reads: usize) -> Result<Option<Arc<[u8]>>> {
         self.usage.note();
         if let Some(block) = self.cache.peek((self.id, index)) {
@@ -207,7 +207,7 @@ impl Trailer {
         Ok(Some(Self { data_bytes, checksums, bytes }))
     }
 
-    /// What follows the data, as it is in the file.
+    /// Returns the part after the data, as it is in the file.
     pub fn tail(&self) -> Vec<u8> {
         let mut tail: Vec<u8> = self.checksums.iter().flat_map(|checksum| checksum.to_le_bytes()).collect();
         tail.extend_from_slice(&self.bytes);

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with an index file.
+/// An error of an index file.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
     /// The operating system refused; the file itself is not accused.

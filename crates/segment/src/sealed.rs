@@ -46,7 +46,7 @@ pub(crate) fn is_head(bytes: &[u8]) -> bool {
     bytes.starts_with(HEAD.as_bytes())
 }
 
-/// What stands before a body of that CRC-32C.
+/// Returns the head of a body with this CRC-32C.
 pub(crate) fn head(body: u32) -> Vec<u8> {
     format!("{HEAD}{body:08x}\n").into_bytes()
 }

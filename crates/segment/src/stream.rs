@@ -26,7 +26,7 @@ enum Kind {
 }
 
 impl StreamVerifier {
-    /// Reads what a file of this crate says of itself; `None` when it is none of them.
+    /// Reads what a file of this crate says of itself; `None` for any other file.
     pub fn open(path: &Path, file: &File) -> Result<Option<Self>> {
         let io = |source| SegmentError::io(path, source);
         let bytes = file.metadata().map_err(io)?.len();

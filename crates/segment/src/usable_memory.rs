@@ -10,8 +10,9 @@ pub fn usable_memory_bytes() -> Option<u64> {
     machine.into_iter().chain(limits).min()
 }
 
-/// The least that the machine could still give without taking it from anybody, and that each limit leaves; `None` where the system
-/// does not tell. What a container's page cache holds counts as taken, although it can be given back: too little rather than too much.
+/// Returns the smallest of the memory that the machine can still give without taking it from anybody, and the rest of
+/// each limit; `None` where the system does not report it. A container's page cache counts as used, although it can be
+/// given back: the estimate errs on the low side.
 pub(crate) fn free_memory_bytes() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| figure(&text, "MemAvailable:"))?;
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -37,13 +38,13 @@ fn limits_of(line: &str, mounted: &Path) -> Vec<u64> {
     groups_of(line, mounted).into_iter().filter_map(|group| group.limit()).collect()
 }
 
-/// What is left of each of these limits.
+/// Returns the rest of each of these limits.
 fn left_of(line: &str, mounted: &Path) -> Vec<u64> {
     let left = |group: Group| Some(group.limit()?.saturating_sub(group.read(group.usage)?));
     groups_of(line, mounted).into_iter().filter_map(left).collect()
 }
 
-/// What is left of each of these limits, and the page cache that counts against it.
+/// Returns the rest of each of these limits, plus the page cache that counts against it.
 fn available_of(line: &str, mounted: &Path) -> Vec<u64> {
     let available = |group: Group| {
         let taken = group.read(group.usage)?.saturating_sub(group.page_cache_bytes());

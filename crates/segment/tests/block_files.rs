@@ -1,4 +1,4 @@
-//! What a block file and a sealed file promise.
+//! The guarantees of a block file and a sealed file.
 
 use std::io::Write;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn a_sealed_file_comes_back_whole_or_is_named() {
     assert!(verify_sealed(&path).is_err());
 }
 
-/// A file of so many whole blocks.
+/// Writes a file of `count` whole blocks.
 fn blocks(path: &Path, count: u64) {
     written(path, &pattern(count as usize * BLOCK_BYTES));
 }
@@ -143,7 +143,7 @@ fn who_reads_everything_takes_nothing_from_those_within_their_share() {
         assert_eq!(victim.missed_blocks(), 100, "round {round}");
         assert!(victim.resident_bytes() <= 32 << 20);
     }
-    // What the one leaves, the other has.
+    // Each of the two holds all that the other leaves.
     assert!(noisy.owner_bytes() > 20 << 20 && victim.owner_bytes() > 6 << 20);
     assert_eq!(victim.owner_bytes() + noisy.owner_bytes(), victim.resident_bytes());
     drop(mine);

@@ -1,4 +1,4 @@
-//! What a record file promises.
+//! The guarantees of a record file.
 
 use std::path::Path;
 use std::sync::Arc;

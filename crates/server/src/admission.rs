@@ -22,7 +22,7 @@ use crate::problem::Problem;
 /// wait for them.
 pub const LONG_CALLS: usize = 2;
 
-/// What has to come of a body in the time that it may stop coming, unless it ends.
+/// Bytes of a body that must arrive within its timeout, unless it ends.
 const PROGRESS_BYTES: usize = 16 << 10;
 
 pub struct Admission {
@@ -269,7 +269,7 @@ impl BodyReservation {
         self.admission.bodies_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// What it takes.
+    /// Returns the bytes that it takes.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -1,4 +1,4 @@
-//! Who asks, and which database it is that they ask: found out in this one place for every route.
+//! The caller of a request and the database that it asks, determined in this one place for every route.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use crate::clock;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
-/// Somebody who may ask. What they ask is answered from the data of their tenant and nothing else.
+/// A caller who may ask. Its requests are answered from the data of its tenant and nothing else.
 #[derive(Clone)]
 pub struct Caller {
     /// The server that the caller is connected to.
@@ -34,7 +34,7 @@ pub struct Caller {
     key: Option<Arc<Key>>,
     work: Work,
     notes: Notes,
-    /// What ends the reads of the request.
+    /// Ends the reads of the request.
     waits: Waits,
 }
 
@@ -65,7 +65,7 @@ fn unboxed<T: 'static>(found: Found) -> Result<T, Problem> {
     }
 }
 
-/// What came of looking at what is in memory.
+/// The outcome of a lookup in memory.
 enum Looked<T> {
     Found(T),
     /// It is not there; the request has been counted.
@@ -102,7 +102,7 @@ impl Caller {
         self.key.as_ref().map(|key| (key.id.as_str(), key.name.as_str()))
     }
 
-    /// What the key allows.
+    /// Returns the scopes of the key.
     pub fn scopes(&self) -> &Scopes {
         &self.scopes
     }
@@ -149,8 +149,9 @@ impl Caller {
         (Self { waits, ..self.clone() }, CancelledOnDrop(cancel))
     }
 
-    /// Answers at once, on the thread that asks, what is in memory: `look` gives it and waits for nothing. What it has not, or has to wait
-    /// for its turn, is `call`'s, on a thread that may block. Both are about what was `asked`, and the two together count as one request.
+    /// Answers from memory at once, on the calling thread: `look` gives the answer and waits for nothing. If it has
+    /// none, or has to wait for its turn, `call` runs on a thread that may block. Both are about what was `asked`, and
+    /// the two together count as one request.
     ///
     /// # Errors
     /// Their own, as this caller may see them.
@@ -394,7 +395,7 @@ impl Caller {
         }
     }
 
-    /// Who asks; what they may do is looked at by [`allowed`](Self::allowed).
+    /// Identifies the caller; [`allowed`](Self::allowed) checks what it may do.
     ///
     /// # Errors
     /// 401 without a key where one is needed, 403 for another site's request where none is, 503 while the folder is being opened.

@@ -13,7 +13,7 @@ use crate::access::KeyFile;
 use crate::config::{Auth, Config};
 use crate::listener::Tls;
 
-/// What TLS is made of, where the configuration has it.
+/// Checks the configuration, and returns its TLS setup, if it has one.
 ///
 /// # Errors
 /// `Invalid` for a configuration that would be unsafe or cannot work; those of reading the file of keys.

@@ -1,4 +1,5 @@
-//! What handlers take of a request. Whatever does not fit is answered with a problem document that names the place.
+//! The extractors of the handlers. They answer a request that does not fit with a problem document that names the
+//! place.
 
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ pub fn parse_from<'de, T: DeserializeOwned>(
     wording::from(Strict(source))
 }
 
-/// What axum says, without the step in which it found that.
+/// Returns axum's message without the step that found the error.
 fn said(error: &str) -> String {
     let why = QUERY_STEPS.iter().find_map(|step| error.strip_prefix(step)).unwrap_or(error);
     wording::plain(why)

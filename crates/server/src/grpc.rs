@@ -73,7 +73,7 @@ async fn let_in(
     next.run(Request::from_parts(parts, Body::new(body))).await
 }
 
-/// How long the client waits, as gRPC says it: up to eight digits and a unit. What is none of that is no limit.
+/// Returns the client's timeout in gRPC's format: up to eight digits and a unit. Anything else means no limit.
 fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get("grpc-timeout")?.to_str().ok()?;
     let (number, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;

@@ -63,7 +63,7 @@ fn give_way() {
 
 /// The thread that began this gives way until it is dropped.
 pub struct LowPriority {
-    /// What it was before.
+    /// The thread's niceness before.
     #[cfg(target_os = "linux")]
     niceness: i32,
     /// It is that thread's own.

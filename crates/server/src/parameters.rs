@@ -1,6 +1,6 @@
 //! Parameters that an address does not have are refused before anything is done, for all addresses in one place.
 //!
-//! What an address takes is what the OpenAPI document says of it, which is made of the types that read it.
+//! The OpenAPI document defines the parameters of an address; it is made from the types that read them.
 //!
 //! **Useful for** requests that mean something else than they would do: `DELETE …?where=…` at an address that drops everything.
 //! **Not for** values: the type of each address reads these.

@@ -13,7 +13,7 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 /// Where a status of gRPC says which kind of error it is.
 pub const KIND_METADATA: &str = "nuthatch-kind";
 
-/// What went wrong, and what to do next.
+/// An error, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// The status of the answer.
@@ -21,8 +21,9 @@ pub struct Problem {
     pub status: u16,
     /// The name of the status.
     pub title: String,
-    /// What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
-    /// `corrupt` (restore or repair), `closed`, `exhausted`, `internal`, `unauthenticated`, `forbidden`.
+    /// The kind of error, which tells the caller what to do: `conflict` (try again), `unavailable` (try later),
+    /// `invalid` (fix the call), `not_found`, `corrupt` (restore or repair), `closed`, `exhausted`, `internal`,
+    /// `unauthenticated`, `forbidden`.
     pub kind: String,
     /// A sentence for people: what is wrong with what. Its words may change; do not parse it.
     pub detail: String,
@@ -30,7 +31,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub subject: Option<Box<Subject>>,
-    /// What to do.
+    /// The action to take.
     pub remedy: String,
     /// Nothing was done, and trying again in a moment makes sense: the answer says so in its head.
     #[serde(skip)]

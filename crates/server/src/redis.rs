@@ -55,7 +55,7 @@ pub fn start(listener: TcpListener, tls: Option<Arc<Tls>>, shared: &Arc<Shared>)
 /// Lets in who has a key; everybody, where none is needed.
 struct KeyGate {
     shared: Arc<Shared>,
-    /// What the connections of a tenant share, by its name.
+    /// The state that the connections of a tenant share, by its name.
     tenants: Mutex<HashMap<String, Arc<Tenant>>>,
 }
 
@@ -151,7 +151,7 @@ impl Gate for KeyGate {
     }
 }
 
-/// What a key comes to, command by command.
+/// Checks and accounts for a key, command by command.
 struct KeyPass {
     shared: Arc<Shared>,
     from: SocketAddr,

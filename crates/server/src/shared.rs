@@ -1,4 +1,4 @@
-//! What every request of one server shares.
+//! The state that all requests of one server share.
 
 use std::future::Future;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::config::{Auth, Config};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 
-/// What an answer waits for before it leaves; its error is answered instead.
+/// A condition that an answer waits for before it leaves; if it fails, its error is answered instead.
 pub type Hold = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = EngineResult<()>> + Send>> + Send + Sync>;
 
 /// What a request goes through before anything else looks at it: it may wait there, or be answered by another node.
@@ -55,7 +55,7 @@ pub struct Shared {
     pub config: Config,
     pub admission: Arc<Admission>,
     pub metrics: Metrics,
-    /// What the Redis listener counts, where there is one.
+    /// The counters of the Redis listener, where there is one.
     pub redis: Arc<Counts>,
     pub ring: Ring,
     /// With one, the server answers a browser that brings its code, and nobody without a key.
@@ -124,7 +124,7 @@ impl Shared {
         self.cluster.get()
     }
 
-    /// What answers wait for.
+    /// Returns the condition that answers wait for.
     pub fn hold(&self) -> Option<&Hold> {
         self.hold.get()
     }

@@ -1,4 +1,4 @@
-//! What the operating system tells a server: to stop, and to read again what may have changed.
+//! The operating system's signals to a server: to stop, and to read again what may have changed.
 
 use std::future::Future;
 use std::io::IsTerminal;

@@ -1,7 +1,8 @@
 //! JSON as the OpenAPI document describes it: an object is an object, and a choice is exactly one of its names.
 //!
-//! What serde derives also takes an array for an object, its values in the order in which the fields happen to be declared, and says of a choice
-//! with no name or two where it stopped reading, and not what there is to choose from.
+//! Code that serde derives also takes an array for an object, its values in the order in which the fields happen to be
+//! declared. For a choice with no name or two, its error says where it stopped reading, not what there is to choose
+//! from.
 //!
 //! **Useful for** every document that a client sends; nested ones are read alike.
 //! **Not for** types that buffer what they read (`untagged`, `flatten`): serde reads these from its own copy.
@@ -18,7 +19,7 @@ use serde::de::{
 /// Reads from `D`, and takes no array for an object, at any depth.
 pub struct Strict<D>(pub D);
 
-/// What comes of a value, with everything in it read strictly.
+/// A visitor that reads a value, and everything in it, strictly.
 struct Looking<V> {
     visitor: V,
     is_object: bool,

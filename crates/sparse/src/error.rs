@@ -1,6 +1,6 @@
 use nuthatch_segment::SegmentError;
 
-/// What is wrong with a sparse vector, or with a file of posting lists.
+/// Errors in a sparse vector, or in a file of posting lists.
 #[derive(Debug, thiserror::Error)]
 pub enum SparseError {
     /// As many weights as terms are needed.

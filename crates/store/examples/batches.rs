@@ -1,8 +1,9 @@
 //! How fast can batches of records with vectors become durable, when nothing is done with them but to store them?
 //!
-//! The ceiling of every write of batches: what a collection puts into the store for a record (its number by id, the record, its
-//! vector, and the change that names it), one atomic batch and one fsync for `rows` records, by one writer. 50,000 records of an
-//! id and 128 or 384 random components, in a folder made anew for each row, with the write buffers of a budget of 512 MiB:
+//! The ceiling of every write of batches: what a collection puts into the store for a record (its number by id, the
+//! record, its vector, and the change that names it), one atomic batch and one fsync for `rows` records, by one writer.
+//! 50,000 records of an id and 128 or 384 random components, in a new folder for each row, with the write buffers of a
+//! budget of 512 MiB:
 //!
 //! ```text
 //! cargo build --release --workspace --examples; target/release/examples/batches [folder] [rows] [rounds]
@@ -72,7 +73,7 @@ fn batch(dice: &mut fastrand::Rng, rows: std::ops::Range<u64>, dim: usize) -> Ba
     batch
 }
 
-/// What this process has given to the system to write; 0 where that is not told.
+/// Returns the bytes that this process has passed to the system to write; 0 where the system does not report them.
 fn written_bytes() -> u64 {
     let told = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     told.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)

@@ -1,7 +1,7 @@
 //! How many durable writes does one fsync carry, and how long does a writer wait for it?
 //!
-//! Puts of 256 random bytes, each a batch of its own that is acknowledged after `sync`, by 1, 8 and 64 writers at once. The
-//! folder is made anew for each row. Run it on the disk that you mean, with nothing else running:
+//! Puts of 256 random bytes, each a separate batch that is acknowledged after `sync`, by 1, 8 and 64 writers at once.
+//! Each row uses a new folder. Run it on the disk that you mean, with nothing else running:
 //!
 //! ```text
 //! cargo build --release --workspace --examples; target/release/examples/commits [folder] [seconds] [rounds]

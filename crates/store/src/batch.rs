@@ -78,7 +78,7 @@ impl Batch {
         })
     }
 
-    /// What it takes in the log, about.
+    /// Returns its approximate size in the log.
     pub fn log_bytes(&self) -> usize {
         let op = |op: &Op| match op {
             Op::Put { key, value, .. } => key.len() + value.len(),

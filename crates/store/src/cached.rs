@@ -22,7 +22,7 @@ enum Reads<'t> {
 }
 
 impl<'t> CachedOnly<'t> {
-    /// What is in memory of the live state.
+    /// Creates a view of the live state that reads only from memory.
     pub fn live(store: &'t dyn Store) -> Self {
         Self { reads: Reads::Live(store), has_missed: AtomicBool::new(false) }
     }
@@ -32,7 +32,7 @@ impl<'t> CachedOnly<'t> {
         Self { reads: Reads::ReadPoint(store.cached_snapshot()), has_missed: AtomicBool::new(false) }
     }
 
-    /// What a call has made of its reads; `None` where it failed because something was not in memory.
+    /// Returns the result of a call that used these reads; `None` if it failed because something was not in memory.
     pub fn unless_missed<T, E>(&self, made: std::result::Result<T, E>) -> std::result::Result<Option<T>, E> {
         match made {
             Err(_) if self.has_missed.load(Ordering::Relaxed) => Ok(None),

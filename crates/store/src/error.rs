@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with the store.
+/// The errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Bytes on disk are not what was written. Never silently skipped.
@@ -40,7 +40,7 @@ pub enum StoreError {
     /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
     #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
     Stopped(String),
-    /// Another holder has taken over. What this one wrote after that, nobody sees.
+    /// Another holder has taken over. Later writes of this one are seen by nobody.
     #[error(
         "this store was fenced: another process took over with epoch {epoch}; write through that process, this one no \
         longer writes"
@@ -67,7 +67,7 @@ pub enum StoreError {
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {
-    /// What makes an error of a refusal about this file or folder.
+    /// Returns a function that turns a failure on this file or folder into an error.
     pub(crate) fn io<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Self + use<E> {
         let path = path.to_path_buf();
         move |error| Self::Io { path, what: error.to_string() }

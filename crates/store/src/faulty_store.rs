@@ -14,7 +14,7 @@ use crate::{
     Batch, Direction, MemoryStore, OwnedSnapshot, Position, Reader, Result, Store, StoreError, Table, Upkeep, Visit,
 };
 
-/// What a test counts and makes fail.
+/// An operation that a test counts and makes fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Live or of a snapshot, one key or many.
@@ -103,7 +103,8 @@ impl FaultyStore {
         journal.batches.len() - journal.synced
     }
 
-    /// What a power cut now would leave: everything durable, and the first `kept` of the batches after that.
+    /// Returns the store that a power cut now would leave: everything durable, and the first `kept` of the batches
+    /// after that.
     pub fn after_power_cut(&self, kept: usize) -> Result<MemoryStore> {
         let journal = self.journal.lock();
         let left = MemoryStore::new();
@@ -213,7 +214,7 @@ impl Store for FaultyStore {
 }
 
 impl FaultyStore {
-    /// What was written before is durable when `sync` has succeeded.
+    /// Runs `sync`; if it succeeds, everything written before is durable.
     fn synced(&self, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let written = self.journal.lock().batches.len();
         sync()?;

@@ -124,7 +124,7 @@ impl Shard {
         Some(Self { tenant: (number >> 32) as u32, collection: number as u32 })
     }
 
-    /// What follows the prefix of a key of this shard.
+    /// Returns the part of this shard's key after the prefix.
     pub fn suffix(key: &[u8]) -> &[u8] {
         key.get(8..).unwrap_or_default()
     }

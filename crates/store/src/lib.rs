@@ -62,7 +62,7 @@ pub enum Direction {
     Reverse,
 }
 
-/// What a scan calls for each key and value; `Break` ends the scan.
+/// The callback of a scan, called for each key and value; `Break` ends the scan.
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
 /// Reading: the live state, or a snapshot of it.

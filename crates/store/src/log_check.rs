@@ -46,7 +46,7 @@ pub struct LogHole {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Whole,
-    /// What a crash leaves. `later`: logs after the one with the hole.
+    /// The log ends as a crash leaves it. `later`: logs after the one with the hole.
     Torn {
         hole: LogHole,
         later: Vec<PathBuf>,
@@ -59,7 +59,7 @@ pub(crate) enum Verdict {
 }
 
 impl LogHole {
-    /// What a repair, or the cut of a torn tail, takes away besides what is unreadable.
+    /// Describes what a repair, or cutting a torn tail, removes in addition to the unreadable part.
     pub fn describe(&self) -> String {
         match self.batches_after {
             0 => format!("the record at byte {} is damaged, and nothing intact follows it", self.offset),
@@ -134,7 +134,7 @@ pub(crate) fn logs(folder: &Path) -> std::io::Result<Vec<(u64, PathBuf)>> {
     Ok(logs)
 }
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Default)]
 struct OneLog {
     /// Sequence of the first batch before any hole, and the one expected after the last such batch.

@@ -13,7 +13,7 @@ const RECYCLABLE_HEADER: usize = 11;
 /// A record whose header leaves no more room than this in its block begins in the next one.
 const TRAILER_MAX: usize = RECYCLABLE_HEADER - 1;
 
-/// What is found on the way through a log, in order.
+/// A part of a log, as a walk through it finds them in order.
 pub(crate) enum LogPart<'r> {
     /// An intact record.
     Record { offset: u64, bytes: &'r [u8] },

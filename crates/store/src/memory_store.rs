@@ -23,7 +23,7 @@ use crate::{
 /// Batches up to this many changes are applied in place; larger ones to a copy, which costs more and keeps no reader
 /// waiting.
 const IN_PLACE_OPS_MAX: usize = 64;
-/// What a row takes beyond its key and value: a node and an entry of the map, and four headers of the allocator.
+/// The memory of a row beyond its key and value: a node and an entry of the map, and four headers of the allocator.
 const ROW_BYTES: u64 = 160;
 
 /// A store without files. Gone with its last handle.
@@ -266,7 +266,7 @@ impl Upkeep for MemoryStore {
         Ok(false)
     }
 
-    /// What was deleted is freed with the last snapshot that shows it.
+    /// Deleted data is freed with the last snapshot that shows it.
     fn reclaim_before(&self, _extent: Extent, sequence: u64) -> Result<()> {
         let started = Instant::now();
         while self.open.lock().first_key_value().is_some_and(|(oldest, _)| *oldest < sequence) {

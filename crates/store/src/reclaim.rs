@@ -20,7 +20,7 @@ const PADDING: Shard = Shard { tenant: u32::MAX, collection: 0 };
 const PADDING_ROUNDS_MAX: usize = 100;
 /// The least that one round adds.
 const PADDING_BYTES_MIN: usize = 2048;
-/// Table files with one deletion in so many entries are worth rewriting.
+/// Table files with one deletion in this many entries are worth rewriting.
 const DELETED_ONE_IN: u64 = 4;
 /// Deletions below this number are not worth a look.
 const DELETIONS_MIN: u64 = 1000;

@@ -10,10 +10,10 @@ use crate::rocks_threads::Threads;
 use crate::verify::{Damage, record_checksums, verify};
 use crate::{Result, RocksStore, StoreError, StoreOptions};
 
-/// What a repair did.
+/// The outcome of a repair.
 #[derive(Debug, Default)]
 pub struct RepairReport {
-    /// What was wrong before.
+    /// The damage found before the repair.
     pub damage: Vec<Damage>,
     /// Where the log was cut, and how many intact batches went with what is behind the damage.
     pub cut: Option<LogHole>,

@@ -289,7 +289,7 @@ fn scrub(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What is done to a file, if it is still there.
+/// Runs an operation on a file; a missing file is no error.
 fn unless_gone(done: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
     done().or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
@@ -452,7 +452,7 @@ impl Reader for SnapshotCell {
     }
 }
 
-/// What is in memory of a moment.
+/// A snapshot that reads only from memory.
 struct CachedSnapshot<'t> {
     store: &'t RocksStore,
     /// Before `snapshot`, to which they point.
@@ -606,7 +606,7 @@ fn db_options(options: &StoreOptions, cache: &Cache) -> Options {
     db.set_max_total_wal_size(4 * options.write_buffer_bytes as u64);
     // Written over, a log is synced without telling the file system of its growth.
     db.set_recycle_log_file_num(LOGS_RECYCLED_MAX);
-    // What is torn or damaged is found, and cut or refused, before RocksDB sees it: see `log_check`.
+    // `log_check` finds torn or damaged records, and cuts or refuses them, before RocksDB sees them.
     db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     db.set_max_manifest_file_size(16 << 10); // `reclaim` wants a new one now and then
     db.set_stats_dump_period_sec(0);
@@ -638,7 +638,8 @@ pub(crate) fn table_options(table: Table, budget: &StoreOptions, cache: &Cache) 
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
     blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     blocks.set_metadata_block_size(4096);
-    // What is pinned is charged to the cache as before, but found without its locks; the top of an index is a few KiB a file.
+    // Pinned blocks are charged to the cache as before, but found without its locks; the top of an index is a few KiB a
+    // file.
     blocks.set_top_level_index_pinning_tier(BlockBasedTablePinningTier::All);
     if budget.cache_bytes >= PARTITIONS_PINNED_FROM_BYTES {
         blocks.set_partition_pinning_tier(BlockBasedTablePinningTier::All);

@@ -1,4 +1,4 @@
-//! What a store of files needs besides reads and writes: flushing, compaction, checks, backups.
+//! The operations of a store of files besides reads and writes: flushing, compaction, checks, backups.
 //!
 //! **Useful for** background work, `doctor`, erasure, backups and `stats`. **Not for** anything that a call needs for its answer:
 //! a store without upkeep (a cluster that keeps its own files) serves every call.

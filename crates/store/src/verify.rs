@@ -66,7 +66,7 @@ pub(crate) fn sealed_sums(sums: &Sums) -> Vec<u8> {
     seal(&body_of(sums))
 }
 
-/// What is noted of a folder; nothing when that is damaged.
+/// Returns the checksums recorded for a folder; none if their file is damaged.
 pub(crate) fn known_sums(folder: &Path) -> Sums {
     read_sums(folder).unwrap_or_default()
 }
@@ -152,7 +152,7 @@ pub(crate) fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<D
     Ok(damage)
 }
 
-/// What is wrong with one file, if anything.
+/// Checks one file, and returns what is wrong with it, if anything.
 fn check_file(path: &Path, name: &str, names: &[String], sums: &Sums, live: bool) -> std::io::Result<Option<String>> {
     if name.starts_with("MANIFEST-") {
         return manifest_damage(path, live);

@@ -1,4 +1,5 @@
-//! What the store promises a process that forks: alone in its program, because a fork has none of the other threads.
+//! The promises of the store to a process that forks: in a test program of their own, because a fork has none of the
+//! other threads.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -15,7 +16,7 @@ fn put(store: &RocksStore, key: &str) {
     store.write(batch).unwrap();
 }
 
-/// What `child` returns in a fork of this process, which ends there. A fork that hangs fails the test.
+/// Runs `child` in a fork of this process, which ends there, and returns its result. A fork that hangs fails the test.
 fn forked(child: impl FnOnce() -> bool) -> bool {
     // SAFETY: the fork is without the test harness's thread, which waits for this one and holds no lock meanwhile; glibc makes
     // its allocator usable in it. It ends by `_exit`, so nothing that belongs to the parent is dropped in it.

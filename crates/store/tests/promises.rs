@@ -1,4 +1,4 @@
-//! What the store promises: atomic, ordered, durable, and loud about damage.
+//! The promises of the store: atomic, ordered, durable, and loud about damage.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

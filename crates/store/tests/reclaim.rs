@@ -1,4 +1,4 @@
-//! What is deleted goes from the files: when asked, wholly; when idle, as far as it is worth the work.
+//! Deleted data leaves the files: completely on request, and when idle as far as it is worth the work.
 
 use std::path::Path;
 

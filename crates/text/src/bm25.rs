@@ -36,7 +36,7 @@ impl Bag {
     }
 }
 
-/// What BM25 wants to know about all rows together, exact: removed rows count nowhere, merged away or not.
+/// The statistics of all rows that BM25 needs, exact: removed rows count nowhere, merged away or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statistics {
     pub rows: u64,

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use tantivy::{DocId, Score};
 
-/// What may still be among the best: everything whose rough score is not surely below the limit-th best.
+/// The documents that may still be among the best: all whose rough score is not surely below the limit-th best.
 pub(crate) struct Candidates {
     limit: usize,
     /// The bits of the best `limit` rough scores, worst on top. (Scores are positive: their bits are ordered as they are.)

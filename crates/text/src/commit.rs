@@ -23,7 +23,7 @@ pub const WRITER_BUDGET_BYTES_MIN: usize = 4 << 20;
 pub struct TextRow {
     /// The number under which a search returns it.
     pub row_id: u64,
-    /// What is indexed; it is not kept.
+    /// The text to index; it is not kept.
     pub text: String,
     /// Source code: identifiers are also found by their parts.
     pub code: bool,
@@ -127,8 +127,8 @@ impl TextIndex {
             let segment = writer.new_segment();
             let mut segment_writer =
                 SegmentWriter::for_segment(budget, segment.clone()).map_err(|error| self.named(error))?;
-            // An empty writer claims seven pages of 1 MiB that it never touches. What it does fill is a hash table, a third
-            // of the budget; another part serialising will want.
+            // An empty writer claims seven pages of 1 MiB that it never touches. It does fill a hash table, a third of
+            // the budget, and serialising needs another part.
             let full = segment_writer.mem_usage() + budget / 2;
             for row in adds.by_ref() {
                 let row = row.map_err(TextError::Rows)?;

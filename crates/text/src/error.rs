@@ -1,4 +1,4 @@
-//! What can go wrong in the text index, and how tantivy's errors become ours.
+//! The errors of the text index, and the conversion from tantivy's errors.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

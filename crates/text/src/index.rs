@@ -33,7 +33,7 @@ pub struct TextIndex {
     pub(crate) writing: Mutex<bool>,
 }
 
-/// What we store with each commit.
+/// The note stored with each commit.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CommitNote {
     pub applied: u64,
@@ -144,7 +144,7 @@ impl TextIndex {
         self.snapshot.read().clone()
     }
 
-    /// What is committed on disk now, for [`publish`](Self::publish).
+    /// Loads the latest commit on disk, for [`publish`](Self::publish).
     pub(crate) fn load_snapshot(&self) -> Result<Snapshot> {
         let from = |error| TextError::from_tantivy(&self.folder, error);
         self.reader.reload().map_err(from)?;

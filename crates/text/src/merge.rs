@@ -9,8 +9,8 @@ use crate::error::guarded;
 use crate::snapshot::Snapshot;
 use crate::{Result, TextError, TextIndex};
 
-/// So many segments of one size class become one of the next: about as many segments per class at most, and each row is
-/// rewritten once per class.
+/// The number of segments of one size class that are merged into one of the next. A class has at most about as many
+/// segments, and each row is rewritten once per class.
 const FAN_IN: usize = 8;
 /// Segments below this many rows are one class.
 const SMALLEST_CLASS_ROWS: u64 = 2_000;

@@ -39,7 +39,7 @@ pub fn scan<'q>(
     Ok(best(scanned.hits(bag, &patterns), limit))
 }
 
-/// What a scan has seen.
+/// The words and rows that a scan has seen.
 struct Scanned {
     /// Words that count, by number: those of the query, then words like them as they come.
     numbers: HashMap<String, usize>,

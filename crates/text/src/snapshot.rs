@@ -36,7 +36,7 @@ pub(crate) struct FoundTerms {
     pub infos: Vec<Vec<Option<TermInfo>>>,
 }
 
-/// What we keep of a segment besides tantivy's reader.
+/// The data kept for a segment besides tantivy's reader.
 pub(crate) struct Segment {
     id: SegmentId,
     removed_count: u32,

@@ -10,7 +10,7 @@ use crate::wide::{TextQuery, patterns};
 /// A window of a text and the query's words in it, all as byte offsets of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
-    /// What to show; it begins and ends between characters.
+    /// The part of the text to show; it begins and ends between characters.
     pub window: Range<usize>,
     /// The query's words in the window, ascending and without overlaps.
     pub highlights: Vec<Range<usize>>,

@@ -12,7 +12,7 @@ use crate::{Result, TextError, TextIndex};
 
 /// tantivy's list of the files that it has made.
 const MANAGED: &str = ".managed.json";
-/// What a segment consists of; one of these without a manifest means that the manifest was lost.
+/// The extensions of a segment's files; a file with one of them but no manifest means that the manifest was lost.
 const SEGMENT_EXTENSIONS: [&str; 6] = ["idx", "term", "fast", "fieldnorm", "store", "pos"];
 
 /// A file that is not what was written.

@@ -26,7 +26,7 @@ const PREFIX_CHARS_MIN: usize = 2;
 const EDIT_FACTOR: f32 = 0.5;
 const PREFIX_FACTOR: f32 = 0.8;
 
-/// What to look for: any text, as a bag of words.
+/// A text query: any text, as a bag of words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextQuery<'q> {
     /// The words.

@@ -2,7 +2,7 @@
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-/// What is emitted besides the natural words (runs of letters and digits).
+/// The tokens emitted besides the natural words (runs of letters and digits).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Words {
     /// Nothing: prose.

@@ -12,7 +12,7 @@ use support::{passage, row};
 
 const BUDGET: usize = 8 << 20;
 
-/// What a collection went through.
+/// One step in the history of a collection.
 #[derive(Clone, Debug)]
 enum Step {
     Insert { words: Vec<u8>, code: bool },

@@ -6,10 +6,11 @@
 //! Run as `cargo run --release -p nuthatch-vector --example filters -- …`. One thread, warm; a block cache of 1,024 MiB and recall .99
 //! when nothing is said. A row counts as found when its exact similarity reaches that of the K-th best row that matches.
 //!
-//! Filters: `random`, rows at random; `beside`, those nearest to a row near the query; `other`, those nearest to any row; `islands`, four such balls of
-//! very different sizes; `mixed`, one of nine tenths of the rows, the others at random. `--strange`: queries that are like no row. Filtered
-//! searches take turns with unfiltered ones of the same queries, whose cost theirs is divided by: on a busy machine the ratio
-//! means more than the times. CPU is that of the thread, mean; p50 and p99 are wall time.
+//! Filters: `random`, rows at random; `beside`, those nearest to a row near the query; `other`, those nearest to any
+//! row; `islands`, four such balls of very different sizes; `mixed`, one of nine tenths of the rows, the others at
+//! random. `--strange`: queries that are like no row. Filtered searches alternate with unfiltered ones of the same
+//! queries, and their cost is divided by that of the latter: on a busy machine the ratio means more than the times. CPU
+//! is that of the thread, mean; p50 and p99 are wall time.
 
 #[path = "../tests/data/cpu.rs"]
 mod cpu;
@@ -30,11 +31,11 @@ type Outcome<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// Shares of the rows that match, and of those of filters that are made for every query.
 const SHARES: [f64; 11] = [0.5, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0001];
 const SHARES_LOCAL: [f64; 3] = [0.5, 0.1, 0.01];
-/// Which neighbour of a query the rows of `beside` lie around.
+/// The rank of the query's neighbour around which the rows of `beside` lie.
 const BESIDE: usize = 200;
-/// What parts of the rows the balls of `islands` have.
+/// The fractions of the matching rows in the balls of `islands`.
 const ISLANDS: [f64; 4] = [0.9, 0.08, 0.015, 0.005];
-/// What part of the rows of `mixed` lies anywhere.
+/// The fraction of the matching rows of `mixed` that lies anywhere.
 const MIXED: f64 = 0.1;
 const ROUNDS: usize = 4;
 
@@ -44,7 +45,7 @@ struct Measured<'a> {
     accuracy: Accuracy,
 }
 
-/// What some searches cost.
+/// The cost of some searches.
 #[derive(Default)]
 struct Cost {
     wall_us: Vec<f64>,

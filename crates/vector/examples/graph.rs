@@ -119,7 +119,7 @@ fn build(
     Ok(())
 }
 
-/// What the `limit`-th best row of each query reaches.
+/// Returns the similarity of the `limit`-th best row for each query.
 fn reach(
     index: &Index,
     queries: &Matrix,

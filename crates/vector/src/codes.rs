@@ -40,7 +40,7 @@ impl Codes {
         self.header.dim
     }
 
-    /// What the codes were made for.
+    /// Returns the metric that the codes were made for.
     pub fn metric(&self) -> Metric {
         self.header.metric
     }

@@ -1,4 +1,4 @@
-//! What one component of a stored vector is, and exact comparison with rows as they are stored.
+//! The type of a stored vector's components, and exact comparison with rows as they are stored.
 
 use half::f16;
 use nuthatch_distance::dot;

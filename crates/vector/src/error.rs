@@ -2,7 +2,7 @@ use nuthatch_segment::SegmentError;
 
 use crate::Element;
 
-/// What can be wrong with a vector, or with the files that hold its codes.
+/// Errors in a vector, or in the files that hold its codes.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
     /// The vector does not belong into this collection.
@@ -18,7 +18,7 @@ pub enum VectorError {
     /// No index is built for vectors of this dimension.
     #[error("{dim} dimensions are not supported; choose a dimension from {min} to {max}", min = crate::DIM_MIN, max = crate::DIM_MAX)]
     UnsupportedDimension {
-        /// What was asked for.
+        /// The requested dimension.
         dim: usize,
     },
     /// An element is infinite or no number.
@@ -50,13 +50,13 @@ pub enum VectorError {
     /// No metric goes by this name.
     #[error("unknown metric \"{name}\"; use \"cosine\", \"dot\", \"l2\" or \"hamming\"")]
     UnknownMetric {
-        /// What was given.
+        /// The given name.
         name: String,
     },
     /// No element type goes by this name.
     #[error("unknown element type \"{name}\"; use \"f32\", \"f16\", \"int8\", \"uint8\" or \"binary\"")]
     UnknownElement {
-        /// What was given.
+        /// The given name.
         name: String,
     },
     /// The vector would lose what the element type cannot hold.
@@ -72,7 +72,7 @@ pub enum VectorError {
     /// An accuracy outside of what can be asked for.
     #[error("{what}")]
     Accuracy {
-        /// What was given, and what can be.
+        /// The given accuracy, and the accepted range.
         what: String,
     },
     /// Slots are 32-bit numbers, and all are taken.

@@ -16,7 +16,7 @@ pub(crate) struct Gather {
     max: usize,
     candidates: Vec<Candidate>,
     lowers: Best,
-    /// What others reached, or the best of too many candidates when they were cut to `max`.
+    /// The similarity that others reached, or that of the last candidate kept when too many were cut to `max`.
     floor: f32,
 }
 

@@ -90,7 +90,7 @@ impl Width {
     }
 }
 
-/// What both files say about themselves.
+/// The properties that both files record.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Header {
     pub(crate) dim: usize,

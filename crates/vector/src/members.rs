@@ -4,7 +4,7 @@ use nuthatch_distance::BLOCK_ROWS;
 
 use crate::Rows;
 
-/// Where fewer than one row in so many counts, a bitmap of its own is quicker to ask than searching sorted arrays.
+/// Where fewer than one row in this many counts, asking a separate bitmap is faster than searching sorted arrays.
 const SPARSE: u64 = 16;
 
 /// Answers [`contains`](Self::contains) in a few nanoseconds whatever the share of rows that count.

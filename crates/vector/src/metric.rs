@@ -35,8 +35,8 @@ impl Metric {
         }
     }
 
-    /// What users see: the cosine, the dot product, the Euclidean distance itself (lower is better, not squared), or the number
-    /// of components that differ (lower is better).
+    /// Returns the score that users see: the cosine, the dot product, the Euclidean distance itself (lower is better,
+    /// not squared), or the number of components that differ (lower is better).
     pub fn score(self, similarity: f32) -> f32 {
         match self {
             Self::Cosine | Self::Dot => similarity,

@@ -16,7 +16,7 @@ const ROWS_AHEAD: usize = 64;
 
 /// Rows of `codes4` that are to be looked up together: most of the cost of one is waiting for memory, and they wait at once.
 pub(crate) struct Expected {
-    /// So many are looked up together, at most.
+    /// The most rows that are looked up together.
     at_once: usize,
     slots: Vec<u32>,
     /// While they are looked up: a page, its first slot, and where in `slots` those behind it begin.
@@ -24,7 +24,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Where many are looked up in a row: so many that it hardly counts that each time begins without any under way.
+    /// For many lookups in a row: large enough that the start of each round, with no lookup under way, hardly counts.
     pub(crate) const MANY: usize = 1024;
     /// Where what was found decides what is looked up next.
     pub(crate) const FEW: usize = 32;
@@ -181,7 +181,7 @@ fn read_alone(file: &BlockFile, slot: u32, unit: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// What stands behind the codes of a row.
+/// Reads the factors that follow the codes of a row.
 pub(crate) fn factors_of(bytes: &[u8]) -> Factors {
     let at = |byte: usize| f32::from_le_bytes(bytes[byte..byte + 4].try_into().expect("four bytes"));
     Factors { add: at(0), scale: at(4) }

@@ -12,9 +12,9 @@ use crate::pages::{ROWS_AT_ONCE, factors_of};
 use crate::quantiser::{Factors, ROUND, greatest, lane_dot, unit_scale};
 use crate::{Metric, Rotation};
 
-/// What a ±1 code misses of a normally distributed coordinate: `sqrt(1 - 2 / pi)`.
+/// The error of a ±1 code for a normally distributed coordinate: `sqrt(1 - 2 / pi)`.
 const SIGNS_MISS: f32 = 0.603;
-/// What a 4-bit code misses, in its steps: rounding, `sqrt(1 / 12)`, and a little for the ends of the scale.
+/// The error of a 4-bit code, in its steps: rounding, `sqrt(1 / 12)`, and a little for the ends of the scale.
 const NIBBLES_MISS: f32 = 0.30;
 /// Deviations that bound a 1-bit estimate from above, and a 4-bit one from both sides. Measured: `examples/scan.rs`.
 const SIGNS_DEVIATIONS: f32 = 2.0;
@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
     /// The rotated residual of the query to the centroid.
     rotated: Vec<f32>,
     norm_squared: f32,
-    /// What every row's similarity has in common.
+    /// The part that the similarities of all rows share.
     pub(crate) base: f32,
     /// A walk over a graph does without it.
     table: OnceCell<LookupTable>,

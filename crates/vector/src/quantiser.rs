@@ -16,7 +16,7 @@
 use crate::validate::{norm, validate_finite};
 use crate::{Metric, Result, Rotation, validate};
 
-/// What an estimate needs of a row besides its code.
+/// The values that an estimate needs of a row besides its code.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Factors {
     pub(crate) add: f32,

@@ -14,7 +14,8 @@ pub struct Reached {
     best: BinaryHeap<Reverse<u32>>,
 }
 
-/// A walk that is asked for fewer rows still counts so many: the distance of the very nearest says little about the others.
+/// The least number of rows that a walk counts, even if fewer are requested: the distance of the very nearest says
+/// little about the others.
 const LIMIT_MIN: usize = 10;
 
 impl Reached {
@@ -23,7 +24,7 @@ impl Reached {
         Self::counting(limit.max(LIMIT_MIN))
     }
 
-    /// The same for exactly so many.
+    /// The same for exactly `limit` rows.
     pub(crate) fn counting(limit: usize) -> Self {
         Self { limit, best: BinaryHeap::new() }
     }

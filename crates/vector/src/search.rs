@@ -36,7 +36,7 @@ const DIRECT_SHARE: u64 = 16;
 const DIRECT_ROWS: u64 = 512;
 /// Blocks between two times of asking whether to stop.
 const STOP_BLOCKS: u32 = 512;
-/// One block in so many is looked at first.
+/// One block in this many is looked at first.
 const SAMPLE: usize = 16;
 
 /// Whether so few rows match that their 4-bit codes are read without a scan.
@@ -45,9 +45,10 @@ fn reads_directly(matching: u64, rows: u32) -> bool {
 }
 
 impl Codes {
-    /// The rows that can be among the `limit` best of `rows` for a raw query, best estimate first: compare all of them exactly
-    /// (after [`retain_reaching`](crate::retain_reaching) over all segments). At least `limit` when so many match; mostly
-    /// two to four times that, and at most `64 * limit + 4096`, when thousands of rows are nearly equally similar.
+    /// Returns the rows that can be among the `limit` best of `rows` for a raw query, best estimate first: compare all
+    /// of them exactly (after [`retain_reaching`](crate::retain_reaching) over all segments). Returns at least `limit`
+    /// if that many match; mostly two to four times that, and at most `64 * limit + 4096`, when thousands of rows are
+    /// nearly equally similar.
     pub fn search(&self, query: &[f32], rows: Rows<'_>, limit: usize) -> Result<Vec<Candidate>> {
         validate(query, self.dim(), self.metric())?;
         let matching = rows.count(self.rows());
@@ -81,7 +82,8 @@ impl Codes {
             rows.try_for_each(self.rows(), |slot| refine.take(slot))?;
         } else {
             let rows = &Members::new(rows, self.rows());
-            // What the sample gives is kept, so `limit` rows are gathered even if the scan should rule some of them out.
+            // The rows from the sample are kept, so `limit` rows are gathered even if the scan should rule some of them
+            // out.
             refine.begin_with(self.best_of_sample(query, rows, limit, stop)?)?;
             self.scan(query, rows, (1, stop), &mut refine, Refine::threshold, |refine, slot, _| refine.take(slot))?;
         }

@@ -4,8 +4,8 @@
 //! share of `θ / π` of the signs of two rows at an angle `θ` differs (Charikar, "Similarity estimation techniques from rounding
 //! algorithms", 2002). **Not for** ranking rows that are far from the query: a bit says too little of them.
 //!
-//! A search counts the first 256 signs of every row, eight rows at once, and all signs of those rows alone that are near by the
-//! first. What it finds is to be compared exactly, by vectors that lie elsewhere.
+//! A search compares the first 256 signs of every row, eight rows at once, and all signs only of the rows that are near
+//! by the first ones. The caller then compares the results exactly, by vectors stored elsewhere.
 //!
 //! **Invariant:** rows lie in the order of their ids, and every live row is either counted or dead.
 
@@ -17,16 +17,16 @@ use crate::{Result, Rotation};
 const FRONT_WORDS: usize = 4;
 /// Rows that are counted together: their counts stay in the nearest cache.
 const BLOCK: usize = 2_048;
-/// Up to so many rows, all signs of all rows are counted.
+/// Up to this many rows, all signs of all rows are counted.
 const FEW: usize = 2_048;
 /// Rows that are compared by all of their signs, about.
 const WANTED: usize = 2_048;
 /// A row at a cosine of 0.7 differs in 65 of 256 signs, with a standard deviation of 7: 3 of 1,000 such rows differ in more.
 const DIFFERING_MAX: u16 = 84;
-/// A row at a cosine of 0.85 differs in 45, with a deviation of 6. Where so many rows are near that more are wanted, rows that
-/// differ in no more are always looked at.
+/// A row at a cosine of 0.85 differs in 45, with a deviation of 6. Rows that differ in no more than this are always
+/// looked at, even where more rows are near than `WANTED`.
 const DIFFERING_MIN: u16 = 60;
-/// One of so many rows is looked at to guess how many are near.
+/// One row in this many is looked at to estimate how many are near.
 const SAMPLED_OF: usize = 16;
 /// The rotation of all of them.
 const SEED: u64 = 0x6361_6368_6564;
@@ -204,7 +204,7 @@ impl SignCodes {
     }
 }
 
-/// Keeps the live rows, each of so many words.
+/// Keeps the live rows; `each` is the number of words in a row.
 fn keep(words: &mut Vec<u64>, live: &[bool], each: usize) {
     let mut kept = 0;
     for (at, _) in live.iter().enumerate().filter(|(_, live)| **live) {

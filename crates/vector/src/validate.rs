@@ -1,4 +1,4 @@
-//! What a vector must be before it is stored or searched for.
+//! The requirements for a vector before it is stored or searched for.
 
 use crate::{Metric, Result, VectorError};
 

@@ -1,4 +1,4 @@
-//! What the code files of a segment promise.
+//! The promises of a segment's code files.
 
 mod data;
 

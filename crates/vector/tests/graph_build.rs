@@ -22,7 +22,7 @@ fn built(codes: &BuildCodes) -> Edges {
     GraphBuilder::new(codes, PARAMETERS).finish(2)
 }
 
-/// Inserts until so many rows are in the graph.
+/// Inserts until `rows` rows are in the graph.
 fn build_until(builder: &mut GraphBuilder<'_>, rows: usize) {
     let _ = builder.build(2, &mut |progress| match progress.done >= rows {
         true => ControlFlow::Break(()),

@@ -189,7 +189,7 @@ fn zero_vectors_are_rows_like_any() {
 fn a_query_at_the_centroid_is_answered() {
     for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
         let kind = kind(48, metric, Element::F32);
-        // Beside every row its mirror image through (1, 0, 0, ...): that is the centroid, exactly.
+        // Each row is followed by its mirror image through (1, 0, 0, ...), so that this point is exactly the centroid.
         let (half, _) = clustered(kind, 400, 1, 0.5, 7);
         let middle = |at: usize| if at == 0 { 1.0 } else { 0.0 };
         let rows = matrix(48, 800, |row, at| {

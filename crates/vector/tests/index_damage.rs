@@ -184,7 +184,7 @@ fn another_version_is_refused_by_its_number() {
     }
 }
 
-/// What a record of a node is made to.
+/// A change to the record of a node.
 type Change<'a> = &'a dyn Fn(u32, &mut Vec<u8>);
 
 /// The file with other records or another meta, all checksums right.

@@ -57,7 +57,7 @@ fn ask(accuracy: Accuracy, mut filter: impl FnMut(&mut Numbers) -> RoaringBitmap
     for (at, query) in queries.rows().enumerate() {
         let bitmap = filter(&mut numbers);
         let lacking = RoaringBitmap::from_iter(0..ROWS as u32) - &bitmap;
-        // What is left of the rows is the same, however it is said.
+        // Both forms select the same rows.
         let which = if at % 2 == 0 { Rows::Only(&bitmap) } else { Rows::Except(&lacking) };
         let found = built.index.search(query, which, LIMIT, accuracy, &|| false).unwrap();
         assert!(found.candidates.iter().all(|candidate| bitmap.contains(candidate.slot)));

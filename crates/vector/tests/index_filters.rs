@@ -166,7 +166,7 @@ fn deleting_everything_but_a_few_leaves_those() {
 fn clusters_beside(query: &[f32], nearest: bool, count: usize) -> RoaringBitmap {
     static CLUSTER_OF: OnceLock<(Matrix, Vec<usize>)> = OnceLock::new();
     let (middles, cluster_of) = CLUSTER_OF.get_or_init(|| {
-        // What `clusters` draws first.
+        // The first values that `clusters` draws.
         let mut numbers = Numbers(7);
         let values = (0..CLUSTERS * KIND.dim).map(|_| numbers.gaussian()).collect();
         let middles = Matrix { dim: KIND.dim, values };

@@ -1,4 +1,4 @@
-//! What the delta promises: bounds that always hold, and so an exact search.
+//! The promises of the delta: bounds that always hold, and so an exact search.
 
 mod data;
 

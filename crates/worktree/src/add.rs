@@ -1,7 +1,7 @@
 //! Storing a folder in a tree.
 //!
-//! What has the size, the time and the mode that the tree knows is not read. The calling thread reads the rest; two others
-//! hand it over, so that one batch is hashed while another one becomes durable.
+//! Files whose size, time and mode match the tree are not read. The calling thread reads the rest; two other threads
+//! hand it over, so that one batch is hashed while another becomes durable.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::walk::{OnDisk, Skipped, Walk, look, walk};
 
-/// A batch is sent when it has so many bytes or paths.
+/// A batch is sent when it has this many bytes or paths.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_PATHS: usize = 1_000;
 /// Larger files are uploaded in parts of that size.
@@ -36,7 +36,7 @@ pub struct AddOptions<'a> {
     pub walk: Walk,
     /// Keep what the tree has there and the folder has not. By default it is removed, and its versions stay.
     pub keep_missing: bool,
-    /// What becomes of the fields of all that is stored, also of what is unchanged.
+    /// The change to the fields of all stored entries, including unchanged ones.
     pub fields: FieldChange,
     /// Told now and then, with what was done so far.
     pub on_progress: Option<&'a mut dyn FnMut(&Added)>,
@@ -44,7 +44,7 @@ pub struct AddOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What [`add()`] did.
+/// The outcome of [`add()`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Added {
     /// Files, folders and links that the tree did not have.
@@ -57,7 +57,7 @@ pub struct Added {
     pub gone: u64,
     /// Bytes of the files that were read.
     pub bytes_read: u64,
-    /// What was not read, and why. The tree keeps what it had there.
+    /// Paths that were not read, and why. The tree keeps its entries there.
     pub skipped: Vec<Skipped>,
     /// It was stopped before its end.
     pub cancelled: bool,
@@ -76,8 +76,8 @@ impl Added {
     }
 }
 
-/// Makes what a tree has below a path equal to a folder, or stores one file there under its name. What the folder has
-/// no longer is removed, and its versions stay.
+/// Makes the entries of a tree below a path equal to a folder, or stores one file there under its name. Entries that
+/// the folder no longer has are removed, and their versions stay.
 ///
 /// Several batches are several writes: name a snapshot afterwards for a state that others can rely on.
 ///
@@ -150,7 +150,7 @@ pub fn add(tree: &Tree, path: &Path, options: AddOptions<'_>) -> Result<Added> {
     Ok(added)
 }
 
-/// What a tree has at or below a path; nothing when there is no such tree yet.
+/// Returns the entries of a tree at or below a path; none if there is no such tree yet.
 fn entries_below(tree: &Tree, below: &str) -> Result<HashMap<String, TreeEntry>> {
     let mut known = HashMap::new();
     let all = tree.each_entry(None, below, |entry| {
@@ -193,7 +193,7 @@ fn name_below(root: &Path, at: &Path) -> Option<String> {
     Some(parts?.join("/"))
 }
 
-/// What is to stand in the tree, and how many bytes of it were read; the reason when it cannot be read.
+/// Returns the content to store in the tree and how many bytes of it were read, or the reason why it cannot be read.
 fn read(tree: &Tree, on_disk: &OnDisk) -> Result<std::result::Result<(PutWhat, u64), String>> {
     match (on_disk.kind, &on_disk.target) {
         (EntryKind::Folder | EntryKind::Gone, _) => return Ok(Ok((PutWhat::Folder, 0))),

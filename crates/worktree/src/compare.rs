@@ -1,4 +1,4 @@
-//! What differs between a tree and a folder.
+//! The differences between a tree and a folder.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What a system says of a file, and telling it so again.
+//! File metadata: reading it from the system, and setting it again.
 
 use std::fs::{File, Metadata};
 use std::io;

@@ -10,7 +10,7 @@ use nuthatch_link::{ChangeKind, EntryKind, Error, Files, READ_BYTES_MAX, Result,
 
 /// Larger files are compared as wholes.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
-/// A file with a NUL among so many first bytes is no text; git looks as far.
+/// A file with a NUL among this many first bytes is not text; git looks as far.
 const LOOKED_AT_BYTES: usize = 8_000;
 
 /// Where the bytes of one state are.
@@ -67,7 +67,7 @@ impl Side<'_> {
     }
 }
 
-/// The difference of one path between two states, with so many lines of context.
+/// Returns the difference of one path between two states, with `context` lines of context.
 ///
 /// # Errors
 /// Those of reading either side.
@@ -163,7 +163,7 @@ fn unwritten(error: std::io::Error) -> Error {
     Error::internal(format!("a difference could not be written: {error}"))
 }
 
-/// What git writes above the lines.
+/// Returns git's header, which precedes the changed lines.
 fn header(change: &TreeChange) -> Vec<u8> {
     let path = |entry: &Option<TreeEntry>| entry.as_ref().map_or(change.path.clone(), |entry| entry.path.clone());
     let (old, new) = (path(&change.before), path(&change.after));

@@ -1,8 +1,8 @@
 //! Writing a tree, or parts of it, into a folder.
 //!
-//! A new folder appears whole or not at all: it is filled beside its place and moved there at the end. In a folder that
-//! has something each file appears whole. Links come last and folders get their times and modes at the very end, so that
-//! nothing is written through a link of the tree.
+//! A new folder appears whole or not at all: it is filled next to its destination and moved there at the end. In a
+//! folder that is not empty, each file appears whole. Links come last, and folders get their times and modes at the
+//! very end, so that nothing is written through a link of the tree.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 use crate::disk;
 use crate::walk::Skipped;
 
-/// What is restored, and how.
+/// The selection to restore, and how to write it.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions<'a> {
     /// Only what lies at or below this path of the tree, which then is the root of the folder.
@@ -26,13 +26,13 @@ pub struct RestoreOptions<'a> {
     pub globs: Vec<String>,
     /// Write nothing, and say what would be written.
     pub dry_run: bool,
-    /// Write into a folder that has something. What has the same path is replaced; the rest stays.
+    /// Write into a folder that is not empty. Existing entries with the same paths are replaced; the rest stays.
     pub overwrite: bool,
     /// Stops. A new folder is not made then.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What [`restore()`] wrote, or would write.
+/// The entries that [`restore()`] wrote, or would write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// Paths in the tree, in the order of their bytes.
@@ -45,7 +45,7 @@ pub struct Restored {
     pub links: u64,
     /// Of the files.
     pub bytes: u64,
-    /// What could not be written, and why.
+    /// Entries that could not be written, and why.
     pub skipped: Vec<Skipped>,
     /// It was stopped before its end.
     pub cancelled: bool,
@@ -106,7 +106,8 @@ pub fn restore(files: &Files, as_of: Option<&str>, out: &Path, options: &Restore
     Ok(writing.restored)
 }
 
-/// What is restored, by path in the order of their bytes: folders only for themselves, or where something in them is.
+/// Returns the entries to restore, sorted by the bytes of their paths. With globs, a folder is included only if it
+/// contains a selected file or link.
 fn wanted(files: &Files, as_of: Option<&str>, options: &RestoreOptions<'_>) -> Result<Vec<TreeEntry>> {
     let request = Request { globs: options.globs.clone(), ..Request::default() };
     let globs = Paths::new(&request).map_err(|error| Error::invalid(error.to_string()))?;
@@ -185,7 +186,7 @@ impl Writing<'_> {
         if name.is_empty() { root.to_path_buf() } else { root.join(name) }
     }
 
-    /// What cannot be written is named, and the rest is; a full disk ends it.
+    /// Records a path that cannot be written and goes on with the rest; a full disk ends the restore.
     fn note(&mut self, at: &Path, done: Result<()>) -> Result<()> {
         match done {
             Err(error) if matches!(error.kind, ErrorKind::Exhausted | ErrorKind::Closed) => Err(error),
@@ -197,7 +198,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Writes a file beside its place, and moves it there.
+    /// Writes a file next to its destination, and moves it there.
     fn file(&self, root: &Path, at: &Path, entry: &TreeEntry) -> Result<()> {
         let io = |error: std::io::Error| Error::io(at, &error);
         make_parent(root, at).map_err(io)?;

@@ -1,4 +1,4 @@
-//! What lies below a folder: files, folders and links, with their names in a tree.
+//! The contents of a folder: files, folders and links, with their names in a tree.
 
 use std::path::{Path, PathBuf};
 
@@ -28,10 +28,10 @@ impl Default for Walk {
 /// Something that was not read, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Where it lies. What of it is not UTF-8 is written as U+FFFD.
+    /// Its location. Parts that are not UTF-8 are written as U+FFFD.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The reason why it was skipped.
     pub why: String,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct OnDisk {
     pub target: Option<String>,
 }
 
-/// What lies below a folder, by path in the order of their bytes, and what could not be read.
+/// Returns the contents of a folder, sorted by the bytes of their paths, and the paths that could not be read.
 pub(crate) fn walk(folder: &Path, options: &Walk) -> Result<(Vec<OnDisk>, Vec<Skipped>)> {
     let metadata = folder.metadata().map_err(|error| Error::io(folder, &error))?;
     if !metadata.is_dir() {

@@ -1,4 +1,4 @@
-//! What is stored from a folder comes back into one.
+//! Contents stored from a folder can be restored into one.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -121,7 +121,7 @@ class AsyncCache:
                 prompt, answer, scope=scope, vector=vector, sources=sources, tags=tags, ttl=ttl, user=user, cost=cost
             )
         except BaseException:
-            # Also of a task that is cancelled: whoever waits must not wait for it.
+            # Also when the task is cancelled: other callers must not wait for it.
             from asyncio import shield
 
             await shield(in_thread(taken.give_back))

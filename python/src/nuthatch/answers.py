@@ -1,4 +1,4 @@
-"""What a cache answers with: hits, reasons of misses, statistics and explanations."""
+"""The answers of a cache: hits, reasons of misses, statistics and explanations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _sources(found: list[Any]) -> list[Source]:
 
 @dataclass(frozen=True)
 class CacheCost:
-    """What an answer costs."""
+    """The cost of an answer."""
 
     tokens: int
     """Tokens of the question and of the answer."""
@@ -58,7 +58,7 @@ class CacheHit:
     tags: list[str]
     """Its tags."""
     saved: CacheCost
-    """What giving it avoids."""
+    """The cost that it saves."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", _sources(self.sources))
@@ -77,7 +77,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """What storing did."""
+    """The outcome of storing an answer."""
 
     stored: bool
     """False when the cache is off."""
@@ -98,7 +98,7 @@ class CacheEntry:
     entry: int
     """Its number."""
     prompt: str
-    """What it was stored for."""
+    """The prompt that it was stored for."""
     response: Any
     """The answer."""
     scope: str
@@ -114,7 +114,7 @@ class CacheEntry:
     expires_ms: int | None
     """When it expires; None: never."""
     cost: CacheCost
-    """What it has cost."""
+    """The cost of the answer."""
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> CacheEntry:
@@ -132,9 +132,9 @@ class CacheAudit:
     entry: int
     """The number of the answer."""
     asked: str
-    """What was asked."""
+    """The question that was asked."""
     prompt: str | None
-    """What the answer was stored for; None when it is gone."""
+    """The prompt that the answer was stored for; None when it is gone."""
     response: Any
     """The answer."""
     risk: float
@@ -152,32 +152,32 @@ class WrongShare:
     share: float
     """Estimated from the verdicts, each weighed by the odds with which it was chosen."""
     low: float
-    """So many are known to be."""
+    """The share known to be wrong."""
     high: float
     """With probability 1 - ``failure``, no more."""
 
 
 @dataclass(frozen=True)
 class CacheSavings:
-    """What a cache has saved, and what that has cost."""
+    """The savings of a cache, and their cost."""
 
     tokens: int
     """Tokens that were not paid for again."""
     gross_usd: float
-    """What the answers that were given would have cost."""
+    """The cost that the answers given would have had."""
     wrong_usd: float
     """Of these, answers that turned out to be wrong."""
     judging_usd: float
-    """What verdicts have cost, as those who reported them said."""
+    """The cost of verdicts, as reported with them."""
     embedding_usd: float
-    """What the vectors of questions have cost, as those who asked said."""
+    """The cost of the vectors of questions, as reported by those who asked."""
     net_usd: float
-    """What is left."""
+    """The remainder."""
 
 
 @dataclass(frozen=True)
 class CacheLedger:
-    """What the promise stands on."""
+    """The evidence behind the promise."""
 
     hits: int
     """Answers by meaning that were given."""
@@ -188,7 +188,7 @@ class CacheLedger:
     known_wrong: int
     """Answers by meaning that are known to be wrong."""
     bound: float
-    """With probability 1 - failure, at most so many answers by meaning are wrong."""
+    """With probability 1 - failure, at most this many answers by meaning are wrong."""
     allowed: float
     """How many may be."""
     audit_probability: float | None
@@ -207,7 +207,7 @@ class CacheLedger:
 
 @dataclass(frozen=True)
 class CacheStats:
-    """What a cache holds and has done."""
+    """The contents and the activity of a cache."""
 
     settings: Mapping[str, Any]
     """How it works."""
@@ -220,7 +220,7 @@ class CacheStats:
     missed: Mapping[str, int]
     """Misses by their reason."""
     ledger: CacheLedger
-    """What the promise stands on."""
+    """The evidence behind the promise."""
     savings: CacheSavings
     """Money and tokens."""
 
@@ -260,7 +260,7 @@ class CacheCandidate:
 
 @dataclass(frozen=True)
 class CacheExplanation:
-    """What a cache would do about a prompt."""
+    """How a cache would handle a prompt."""
 
     canonical: str
     """The form of the prompt."""
@@ -273,7 +273,7 @@ class CacheExplanation:
     compared: bool
     """Whether meanings were compared."""
     ledger: CacheLedger
-    """What the promise stands on."""
+    """The evidence behind the promise."""
     candidates: list[CacheCandidate] = field(default_factory=list)
     """The nearest prompts, the nearest first."""
 

@@ -13,7 +13,7 @@ from .errors import InvalidError
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
 Durability: TypeAlias = Literal["commit", "interval", "os"]
-"""What a write survives once its call has returned.
+"""The failures that a write survives once its call has returned.
 
 "commit": it is on the disk. "interval": it is with the system, and on the disk within ``sync_interval_ms`` of ``connect``.
 "os": it is with the system, which writes it when it likes.

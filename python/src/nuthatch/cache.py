@@ -4,7 +4,7 @@ What it is: ``Database.cache`` gives a ``Cache``. It finds an answer by its prom
 ``budget``, by a prompt of the same meaning.
 What it is not: a place for what only it knows. Answers go when they expire, when there is no room, and when their sources change.
 Invariant: with probability 1 - ``failure``, at no time are more than ``budget`` x hits + 1 of the answers by meaning wrong.
-This rests on the verdicts of whoever judges.
+This rests on the verdicts of the judges.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Cache:
     ) -> T:
         """Returns the answer to a prompt, and computes and stores a missing one.
 
-        Whoever else asks for the same prompt in the same scope meanwhile, in any thread or process, waits for that answer.
+        Concurrent calls for the same prompt and scope, in any thread or process, await the answer.
         The one who computes says so again and again, every third of ``lease`` seconds. If its process dies, another computes
         once ``lease`` seconds are over; after ``longest`` seconds, another does in any case.
 

@@ -19,7 +19,7 @@ LabelledPair: TypeAlias = tuple[str, str, bool]
 
 
 class CurvePoint(NamedTuple):
-    """What a threshold would have done with the pairs."""
+    """The effect that a threshold would have had on the pairs."""
 
     threshold: float
     """Pairs of at least this similarity are taken for the same."""

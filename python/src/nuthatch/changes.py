@@ -31,7 +31,7 @@ def change(
 
 
 def of_file(tags: str | Iterable[str], payload: Fields | None) -> ChangeParts | None:
-    """What ``add`` tells of files; None for nothing."""
+    """The change that ``add`` makes to files; None if there is none."""
     names = arguments.texts("tags", tags)
     if not names and not payload:
         return None

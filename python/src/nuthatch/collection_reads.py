@@ -53,7 +53,7 @@ class Source(Protocol):
         """A page, and its cursor."""
 
     def info(self) -> dict[str, Any]:
-        """What the collection is and holds."""
+        """The properties and the contents of the collection."""
 
     def files(self, prefix: str) -> list[tuple[str, int, int, str, int]]:
         """Files that were added."""

@@ -809,6 +809,6 @@ def _ask_server(
 
 
 def _program() -> str:
-    """What runs: ``python app.py``, or just ``python``."""
+    """The running program: ``python app.py``, or just ``python``."""
     script = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""  # noqa: PTH119 (no import for one name)
     return f"python {script}" if script and not script.startswith("-") else "python"

@@ -530,7 +530,7 @@ class Facts(FactReads):
 
 
 class _Each:
-    """What a function finds in one passage, found when it is asked for."""
+    """The findings of a function in one passage, computed on request."""
 
     __slots__ = ("extractor", "passage")
 
@@ -543,7 +543,7 @@ class _Each:
 
 
 def _asked(extractor: BatchExtractor, some: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What an extractor says of some passages: facts, or why it failed."""
+    """The output of an extractor for some passages: facts, or why it failed."""
     passages = [Passage(it["id"], it["document"], it["text"], it["context"], it["code"]) for it in some]
     try:
         found = extractor(passages)

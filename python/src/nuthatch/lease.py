@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .cache import Cache
 
 _LOG = logging.getLogger("nuthatch")
-#: How long one call waits. Whoever waits longer asks again.
+#: How long one call waits. A caller that waits longer asks again.
 _STEP_SECONDS = 2.0
 #: A lease is renewed so often in its time: one renewal may fail, and the next still comes in time.
 _RENEWALS = 3

@@ -22,7 +22,7 @@ Fusion: TypeAlias = Literal["rrf", "weighted", "normalised"]
 
 
 class Rerank(TypedDict, total=False):
-    """How ``search`` ranks its best hits anew: late interaction (MaxSim)."""
+    """How ``search`` reranks its best hits: late interaction (MaxSim)."""
 
     #: The field of token vectors. Required.
     using: str
@@ -47,7 +47,7 @@ class Further(TypedDict, total=False):
     prefix: bool
     #: Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     score_threshold: float | None
-    #: The best hits are ranked anew by a field of token vectors; their scores are those of that comparison.
+    #: The best hits are reranked by a field of token vectors; their scores are those of that comparison.
     rerank: Rerank | None
     #: Deprecated: the old name of ``ef``.
     effort: int | None
@@ -111,7 +111,7 @@ def asked(
 
 
 def cancel_of(asked: Asked) -> _core.CancelFlag | None:
-    """What ends the search."""
+    """The flag that ends the search."""
     *_, cancel, _further = asked
     return cancel
 
@@ -142,7 +142,7 @@ def fields(
     weights: Mapping[str, float] | Sequence[float] | None,
     further: Further,
 ) -> str:
-    """What is given, as a JSON object; the engine knows what the others are by default."""
+    """The given options, as a JSON object; the engine knows the defaults of the others."""
     given: dict[str, Any] = {}
     if like is not None:
         given["like"] = arguments.text("like", like)

@@ -13,7 +13,7 @@ RecordParts: TypeAlias = "tuple[str, str | None, dict[str, Any], str | None, lis
 
 
 class Upserted(NamedTuple):
-    """What an ``upsert`` did."""
+    """The outcome of an ``upsert``."""
 
     inserted: int
     replaced: int

@@ -42,7 +42,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """What a fact stands on. Without a collection, a caller stands for it."""
+    """The source of a fact. Without a collection, a caller vouches for it."""
 
     collection: str | None
     id: str | None
@@ -103,7 +103,7 @@ class FactWhy:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What recording did."""
+    """The outcome of recording facts."""
 
     #: The number of each fact; of one that was there, the number that it has.
     numbers: tuple[int, ...]
@@ -143,7 +143,7 @@ class FactCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What stands on passages."""
+    """The facts and entities that rest on passages."""
 
     facts: tuple[Fact, ...]
     #: Each entity that they name, and by how many; the most frequent first.
@@ -183,7 +183,7 @@ class Found:
 
 
 class ExtractReport(NamedTuple):
-    """What extracting did."""
+    """The outcome of an extraction."""
 
     #: Texts that the extractor was called for.
     called: int
@@ -210,7 +210,7 @@ class ExtractFailure(NamedTuple):
 
 
 class FactsErased(NamedTuple):
-    """What an erasure removed. ``Database.reclaim`` removes the bytes, with a receipt."""
+    """The counts of an erasure. ``Database.reclaim`` removes the bytes, with a receipt."""
 
     #: Facts that stood on these passages alone.
     facts: int
@@ -306,7 +306,7 @@ def failure_of(found: dict[str, Any]) -> ExtractFailure:
 
 
 def found_json(passage: Passage, found: Found | Mapping[str, Any] | tuple[str, str, str]) -> dict[str, Any]:
-    """What an extractor found as JSON. A triple is subject, predicate and object."""
+    """An extractor's finding as JSON. A triple is subject, predicate and object."""
     if isinstance(found, Mapping):
         found = _made(Found, found)
     elif isinstance(found, tuple) and len(found) == 3:

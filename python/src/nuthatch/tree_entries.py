@@ -1,4 +1,4 @@
-"""What trees tell: their entries, differences, snapshots, and what writes did."""
+"""The values that trees return: entries, differences, snapshots, and outcomes of writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class PutReport(NamedTuple):
-    """What a write to a tree did."""
+    """The outcome of a write to a tree."""
 
     #: Of the newest write to any tree; it works as ``as_of``.
     sequence: int
@@ -30,7 +30,7 @@ class PutReport(NamedTuple):
 
 
 class TreeErased(NamedTuple):
-    """What erasing did."""
+    """The outcome of an erasure."""
 
     #: Paths of which nothing is left.
     paths: int
@@ -46,7 +46,7 @@ class SkippedPath(NamedTuple):
 
 
 class AddedFolder(NamedTuple):
-    """What ``Tree.add`` did."""
+    """The outcome of ``Tree.add``."""
 
     #: Files, folders and links that the tree did not have.
     added: int
@@ -73,7 +73,7 @@ class UnreadFile(NamedTuple):
 
 
 class TreePassages(NamedTuple):
-    """What ``Tree.make_passages`` did."""
+    """The outcome of ``Tree.make_passages``."""
 
     #: Contents that were read.
     contents: int
@@ -88,7 +88,7 @@ class TreePassages(NamedTuple):
 
 
 class RestoredFiles(NamedTuple):
-    """What ``Tree.restore`` wrote, or would write."""
+    """The entries that ``Tree.restore`` wrote, or would write."""
 
     #: Paths in the tree, in the order of their bytes.
     paths: tuple[str, ...]
@@ -197,7 +197,7 @@ class DamagedFile(NamedTuple):
 
 
 class TreeVerified(NamedTuple):
-    """What ``Tree.verify`` found."""
+    """The findings of ``Tree.verify``."""
 
     #: None when the list of the files is damaged.
     root: TreeRoot | None
@@ -223,7 +223,7 @@ class TreeRetention(NamedTuple):
 
 
 class TreeTotals(NamedTuple):
-    """What is stored of all trees together: a content that several files or versions have is stored once."""
+    """The storage of all trees: a content that several files or versions have is stored once."""
 
     contents: int
     #: Of the contents, as they were put.
@@ -267,19 +267,19 @@ def _skipped(parts: dict[str, Any]) -> tuple[SkippedPath, ...]:
 
 
 def added_folder(parts: dict[str, Any]) -> AddedFolder:
-    """What storing a folder did, from its parts."""
+    """Builds the outcome of storing a folder from its parts."""
     counts = {name: parts[name] for name in ("added", "changed", "unchanged", "gone", "bytes_read")}
     return AddedFolder(**counts, skipped=_skipped(parts))
 
 
 def passages(parts: dict[str, Any]) -> TreePassages:
-    """What making passages did, from its parts."""
+    """Builds the outcome of making passages from its parts."""
     counts = {name: parts[name] for name in ("contents", "passages", "reused", "pending")}
     return TreePassages(**counts, unread=tuple(UnreadFile(**unread) for unread in parts["unread"]))
 
 
 def restored_files(parts: dict[str, Any]) -> RestoredFiles:
-    """What restoring wrote, from its parts."""
+    """Builds the outcome of a restore from its parts."""
     counts = {name: parts[name] for name in ("files", "folders", "links", "bytes")}
     return RestoredFiles(paths=tuple(parts["paths"]), **counts, skipped=_skipped(parts))
 

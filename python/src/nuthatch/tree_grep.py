@@ -39,7 +39,7 @@ class GrepMatch:
 
 @dataclass(frozen=True, slots=True)
 class GrepRead:
-    """What a search has read so far."""
+    """The reads of a search so far."""
 
     #: Why every file was read; None where the index told which ones to read.
     scanned: str | None = None
@@ -91,7 +91,7 @@ class GrepMatches(Iterator[GrepMatch]):
         self.searched: int = 0
         self.cut: list[GrepCut] = []
         self.read: GrepRead = GrepRead()
-        # What is wrong with a pattern is said at once, and not when the first match is taken.
+        # An invalid pattern is reported at once, and not when the first match is taken.
         self._first: list[GrepMatch] | None = self._search()
 
     def __iter__(self) -> GrepMatches:
@@ -153,7 +153,7 @@ def request(
     after_context: int,
     max_count: int | None,
 ) -> dict[str, Any]:
-    """What to search for, as ripgrep's flags in JSON."""
+    """The search options, as ripgrep's flags in JSON."""
     flags = {
         "fixed_strings": fixed_strings,
         "ignore_case": ignore_case,
@@ -196,7 +196,7 @@ def _matches(output: bytes, history: bool) -> list[GrepMatch]:
 
 
 def _bytes(found: dict[str, str]) -> bytes:
-    """What ripgrep writes as text, or as base64 where it is not UTF-8."""
+    """Decodes bytes that ripgrep writes as text, or as base64 where they are not UTF-8."""
     return found["text"].encode() if "text" in found else b64decode(found["bytes"])
 
 

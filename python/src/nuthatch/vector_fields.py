@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FieldParts: TypeAlias = "tuple[str, tuple[str | None, int | None, str | None, str | None]]"
 
 Kind: TypeAlias = Literal["dense", "sparse", "tokens"]
-"""What the values of a vector field are: a vector; weights of terms; a vector for each token."""
+"""The kind of a vector field's values: a vector; weights of terms; a vector for each token."""
 
 _KEYS = ("kind", "dim", "metric", "elements")
 

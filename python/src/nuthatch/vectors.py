@@ -42,7 +42,7 @@ ReadValue: TypeAlias = "list[float] | dict[int, float] | list[list[float]]"
 """A value of a named vector field as it is read: a dense vector, a sparse one, or one for each token."""
 
 VectorColumn: TypeAlias = "tuple[bytes, int] | list[bytes | None]"
-"""What the engine takes: all rows in one piece with their length, or each by itself."""
+"""The form that the engine takes: all rows in one piece with their length, or each by itself."""
 
 ValueParts: TypeAlias = "bytes | tuple[bytes, int] | tuple[bytes, bytes]"
 """The same of one value of a named vector field: components; those of all tokens, and how many each has; or indices
@@ -220,6 +220,6 @@ def _array_bytes(values: object, ndim: int, what: str) -> bytes:
         raise InvalidError(
             f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64, integers) or bools"
         )
-    # What is too large for 32 bits becomes infinite, and the engine refuses it by name.
+    # Values too large for 32 bits become infinite, and the engine refuses them by name.
     with numpy.errstate(over="ignore"):
         return numpy.ascontiguousarray(found, dtype="<f4").tobytes()

@@ -19,7 +19,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nuthatch.Database]:
-    """What an administrator of a server has."""
+    """The connection of a server's administrator."""
     command = shutil.which("nuthatch")
     assert command is not None, "the nuthatch command is not on the PATH; make conformance puts it there"
     folder = tmp_path_factory.mktemp("server")

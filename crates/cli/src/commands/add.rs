@@ -27,7 +27,7 @@ use crate::{folder, interrupt, paths};
 /// Files that wait for the index from which on a process is left behind that makes it.
 const INDEXED_BEHIND_MIN: u64 = 256;
 
-/// What is added, and where it goes.
+/// The files to add, and their destination.
 #[derive(Args)]
 pub struct Source {
     /// Files and folders to add; .gitignore is respected
@@ -246,7 +246,7 @@ impl Add {
     }
 }
 
-/// What went into a tree.
+/// The result of adding to a tree.
 struct Stored {
     tree: String,
     added: Added,

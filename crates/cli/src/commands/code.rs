@@ -50,19 +50,19 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Question {
-    /// What defines a name
+    /// The definitions of a name
     Def(Named),
     /// Every place that uses a name
     Refs(Named),
     /// The places that call it
     Callers(Named),
-    /// What it calls
+    /// Everything that it calls
     Callees(Named),
     /// The definitions of a file
     Outline(OfFile),
-    /// What a file imports
+    /// The imports of a file
     Imports(OfFile),
-    /// What calls it, what calls that, and so on
+    /// Its callers, their callers, and so on
     Impact(Impact),
     /// Tests that call it in up to four steps, by their names and paths: a guess
     Tests(Named),
@@ -312,7 +312,7 @@ fn show_map(answer: &CodeAnswer, out: &mut Out) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What may be missing from the answer.
+/// Tells the user what may be missing from the answer.
 fn show_rest(answer: &CodeAnswer, out: &mut Out) -> std::io::Result<()> {
     if answer.truncated {
         writeln!(out, "{DIM}There is more: give a greater --limit, or --below.{DIM:#}")?;

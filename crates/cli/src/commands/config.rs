@@ -92,7 +92,8 @@ fn refuse_unknown_variables() -> Result<(), Error> {
     }
 }
 
-/// What Kubernetes sets in every container for a service of this name: `NUTHATCH_SERVICE_HOST`, `NUTHATCH_PORT_7700_TCP_ADDR`.
+/// Whether Kubernetes sets this variable in every container for a service of this name: `NUTHATCH_SERVICE_HOST`,
+/// `NUTHATCH_PORT_7700_TCP_ADDR`.
 fn is_link_of_a_service(name: &str) -> bool {
     name.contains("_SERVICE_") || name.ends_with("_PORT") || name.contains("_PORT_")
 }

@@ -65,7 +65,7 @@ impl Embed {
     }
 }
 
-/// What people call a collection. That of the passages of trees has a name that nobody can give.
+/// Returns the display name of a collection. That of the passages of trees has a name that no user can give.
 fn shown(name: &str) -> &str {
     if name.starts_with('/') { "trees" } else { name }
 }

@@ -288,7 +288,7 @@ struct Paths {
     /// Which way facts are gone
     #[arg(long, value_enum, default_value = "both")]
     direction: Way,
-    /// What a fact costs: 1 (hops), its confidence (weight), or 1 divided by it (strength)
+    /// Cost of a fact: 1 (hops), its confidence (weight), or 1 divided by it (strength)
     #[arg(long, default_value = "hops", value_parser = ["hops", "weight", "strength"])]
     cost: String,
     /// Maximum number of paths, up to 16
@@ -701,7 +701,7 @@ impl Facts {
     fn write(&self, globals: &Globals, call: &str, question: Value) -> EngineResult<Value> {
         let database = folder::open_to_write(globals)?;
         let facts: EngineFacts = match call {
-            // What is declared may come before the first fact.
+            // A declaration may come before the first fact.
             "declare" | "alias" => database.facts(&self.facts)?,
             _ => database.existing_facts(&self.facts)?,
         };

@@ -387,7 +387,7 @@ fn shown(edge: &Edge) -> String {
     format!("{source} -{kind}-> {target}{weight}{}", properties_of(&edge.to_json()))
 }
 
-/// What a line says of the properties of a node or edge; nothing where there are none.
+/// Formats the properties of a node or edge for a line; empty if it has none.
 fn properties_of(json: &Value) -> String {
     match &json["properties"] {
         Value::Null => String::new(),

@@ -26,7 +26,7 @@ nuthatch grep TODO --tree code --history -l      # PATH@SEQUENCE, for `nuthatch 
 nuthatch grep --explain mutex_lock --tree code   # what was read; `nuthatch index` makes the index"
 )]
 pub struct Grep {
-    /// What to search for: a regular expression
+    /// Regular expression to search for
     #[arg(value_name = "PATTERN", required_unless_present = "regexp")]
     pattern: Option<String>,
     /// Only at or below this path of the tree
@@ -191,7 +191,7 @@ pub struct Grep {
     /// Without the white space that a line begins with
     #[arg(long)]
     trim: bool,
-    /// Leave out lines that are longer than so many bytes
+    /// Leave out lines that are longer than N bytes
     #[arg(short = 'M', long, value_name = "N")]
     max_columns: Option<u64>,
     /// With -M, show how a long line begins
@@ -315,7 +315,7 @@ impl Grep {
     }
 }
 
-/// What was read, in a sentence or two.
+/// Describes in a sentence or two what was read.
 fn explained(read: &GrepRead) -> String {
     let searched = format!("{} searched, {} read", count(read.files, "file"), bytes(read.bytes));
     let asked = (read.contents + read.pending > 0).then(|| {

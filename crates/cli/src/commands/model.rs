@@ -16,7 +16,7 @@ use crate::units::bytes;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Which {
-    /// What collections take that name none
+    /// The model for collections that name none
     Default,
     /// The static model: much faster, and weaker
     Static,
@@ -66,7 +66,7 @@ impl Which {
     }
 }
 
-/// What a manifest of either kind says.
+/// The contents of a manifest of either kind.
 struct Described {
     name: String,
     dim: usize,

@@ -52,7 +52,7 @@ impl Reclaim {
     }
 }
 
-/// What the audit log has of a receipt.
+/// Returns the details of a receipt for the audit log.
 pub fn noted(receipt: &Receipt) -> Vec<(&'static str, Value)> {
     vec![("receipt", json!(receipt.id)), ("ended_snapshots", json!(receipt.ended_snapshots))]
 }

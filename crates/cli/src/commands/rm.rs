@@ -54,7 +54,7 @@ struct Removed {
     /// Passages of files included.
     records: u64,
     collection: Option<String>,
-    /// What `--reclaim` wrote.
+    /// The receipt that `--reclaim` wrote.
     receipt: Option<Receipt>,
     /// Arguments that named nothing.
     unknown: Vec<String>,
@@ -98,7 +98,7 @@ impl Rm {
             removed.records = before - collection.len()?;
         }
         if self.reclaim {
-            // Deleting and reclaiming together is erasing. What was deleted may be the name of a person.
+            // Deleting and reclaiming together is erasure. The deleted names may be those of people.
             let by = match (self.all, &self.filter, &self.prefix) {
                 (true, ..) => "all",
                 (false, Some(_), _) => "where",

@@ -221,7 +221,7 @@ impl Search {
     }
 }
 
-/// Who has only trees may have meant one of them.
+/// Lists the trees in the error: a user who has only trees may have meant one of them.
 fn of_trees(database: &Database, mut error: Error) -> Error {
     if let Ok(names) = database.tree_names()
         && !names.is_empty()

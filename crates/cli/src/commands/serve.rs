@@ -31,7 +31,7 @@ impl Serve {
     }
 }
 
-/// What `serve` would run with.
+/// Returns the settings that `serve` would run with.
 pub fn config(layers: &Layers, globals: &Globals) -> Result<Config, Error> {
     if let Some(tenant) = folder::tenant(globals) {
         return Err(Error::invalid(format!(

@@ -59,7 +59,7 @@ pub fn field(argument: &str) -> Result<(String, Value), String> {
     Ok(field.pop_first().unwrap_or_else(|| (name.into(), Value::Null)))
 }
 
-/// What tags to add and fields to set come to.
+/// Turns tags to add and fields to set into one change.
 pub fn change(tags: &[String], fields: &[(String, Value)]) -> FieldChange {
     let add = (!tags.is_empty()).then(|| (TAGS.to_string(), tags.to_vec().into()));
     FieldChange { set: fields.iter().cloned().collect(), add: add.into_iter().collect(), ..FieldChange::default() }
@@ -124,7 +124,7 @@ impl Tag {
         Ok(if unknown.is_empty() { Outcome::Done } else { Outcome::NothingFound })
     }
 
-    /// What is wanted. Adding to a list and removing from it are two changes.
+    /// Returns the requested changes. Adding to a list and removing from it are two changes.
     fn changes(&self) -> Vec<FieldChange> {
         let mut changes = vec![FieldChange { unset: self.unset.clone(), ..change(&self.add, &self.meta) }];
         if !self.remove.is_empty() {

@@ -176,7 +176,7 @@ impl Tenant {
 }
 
 impl Given {
-    /// What is given here, and for the rest what was there before.
+    /// Returns the limits given here, completed with the previous ones.
     fn over(&self, before: TenantLimits) -> TenantLimits {
         TenantLimits {
             vectors: self.vectors.or(before.vectors),

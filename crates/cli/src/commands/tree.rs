@@ -41,7 +41,7 @@ enum Action {
         /// Versions of each path, the current one included
         #[arg(long, value_name = "N", required_unless_present_any = ["days", "all"])]
         versions: Option<u32>,
-        /// Those that were current within so many days
+        /// Those that were current within the last N days
         #[arg(long, value_name = "N")]
         days: Option<u64>,
         /// Keep everything

@@ -1,4 +1,4 @@
-//! `nuthatch ui`: the console on a folder, in the browser of whoever runs it.
+//! `nuthatch ui`: the console on a folder, in the user's browser.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -57,8 +57,8 @@ impl Ui {
     }
 }
 
-/// Opens the link by a page that only this user can read: the arguments of a program are there for every user to see, and the
-/// link signs in whoever comes first.
+/// Opens the link through a page that only this user can read: every user can see the arguments of a program, and the
+/// link signs in the first visitor.
 fn open(url: &str) -> Option<NamedTempFile> {
     let page = page_to(url).and_then(|page| start_browser(&page).map(|()| page));
     page.map_err(|error| output::warning(&format!("cannot open a browser ({error}); open the link yourself"))).ok()

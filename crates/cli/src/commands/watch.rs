@@ -51,7 +51,7 @@ struct Places {
     own: PathBuf,
 }
 
-/// What a round did.
+/// The results of a round.
 #[derive(Default)]
 struct Round {
     tree: Option<Added>,

@@ -11,7 +11,7 @@ use crate::flight::{self, Flight};
 use crate::serving::{Served, serve};
 use crate::support::Place;
 
-/// What the server may take beyond what it took before, whatever comes: twice what bodies and half commands may have
+/// The most that the server's memory may grow, whatever comes: twice the memory for bodies and half commands
 /// (`BODIES_MEMORY`), and the buffers of a thousand connections.
 const GROWTH_MAX_BYTES: u64 = 160 << 20;
 const BODIES_MEMORY: &str = "32MiB";

@@ -1,4 +1,4 @@
-//! What the command promises, each promise one test, all through the built program.
+//! The promises of the command, one test each, all through the built program.
 
 mod adding;
 mod auditing;

@@ -159,7 +159,7 @@ fn it_ends_with_its_host_and_in_good_order_when_told_to() {
 fn lines_that_are_no_requests_end_nothing() {
     let place = Place::with_documents();
     let mut host = Host::start(&place, &[]);
-    // What is no JSON is passed over: nothing in it says whom to answer.
+    // The server skips input that is not JSON: nothing in it says whom to answer.
     writeln!(host.input.as_mut().unwrap(), "hello\n{{}}").unwrap();
     let line: Value = serde_json::from_str(&host.output.next().unwrap().unwrap()).unwrap();
     assert_eq!(line["error"]["code"], -32600, "{line}");

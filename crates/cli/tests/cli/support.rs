@@ -93,7 +93,7 @@ impl Place {
     pub fn command_in(&self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuthatch"));
         command.current_dir(folder).args(arguments).stdin(Stdio::null());
-        // What the machine has set must not decide a test.
+        // Settings of the machine must not decide a test.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if name.starts_with("NUTHATCH_") && name != "NUTHATCH_MODEL_DIR"

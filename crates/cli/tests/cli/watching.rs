@@ -42,7 +42,7 @@ impl Watching {
 fn files_that_come_change_and_go_are_found_with_their_past() {
     let place = Place::new();
     place.write("notes/a.md", "# A\n\nThe osprey.\n");
-    // The data folder lies among the files, and is none of them.
+    // The data folder lies among the files, but is not one of them.
     let (mut watching, first) = Watching::begin(&place, &["--tree", "t", "--collection", "documents"]);
     assert_eq!((&first["tree"]["added"], &first["files"]["added"]), (&1.into(), &1.into()));
 

@@ -26,7 +26,7 @@ pub enum Planted {
     ReadsUncommitted,
 }
 
-/// A log in rows: entries lie beside it until the head moves to them.
+/// A log in rows: entries lie next to it until the head moves to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rows {
     parts: BTreeMap<(Slot, u128), Entry>,
@@ -34,7 +34,7 @@ pub struct Rows {
     epoch: u64,
     place: u64,
     trimmed: Slot,
-    /// Who owned the group from which slot on.
+    /// The owner of the group from each slot on.
     tenures: BTreeMap<Slot, u128>,
 }
 
@@ -43,7 +43,7 @@ impl Rows {
         self.tenures.range(..=slot).next_back().map(|(_, writer)| *writer)
     }
 
-    /// What the head has reached.
+    /// Answers a read from the entries that the head has reached.
     fn committed(&self, slot: Slot) -> Answered {
         match self.writer(slot).and_then(|writer| self.parts.get(&(slot, writer))) {
             _ if slot > self.slot => Answered::Read(None),
@@ -85,7 +85,7 @@ fn key(start: u64) -> [u8; 32] {
     key
 }
 
-/// What a world may do at most.
+/// Limits on the events in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// Questions are answered at once, which leaves fewer states to explore: only requests that change the log are under way.
@@ -116,14 +116,14 @@ pub struct Node {
     /// Which start of all it was.
     start: u64,
     pub cut: Cut,
-    /// What its copy has, in order.
+    /// The contents of its copy, in order.
     pub copy: Vec<Token>,
     /// Its call that is not answered: `Some(true)` while the request is on its way.
     pub waits: Option<Call>,
     /// Its boot clock runs at this many hundredths of true time, from this.
     pub rate: u64,
     pub offset: u64,
-    /// What somebody has added to its wall clock.
+    /// The offset that somebody has added to its wall clock.
     pub wall: i64,
 }
 
@@ -139,14 +139,15 @@ pub struct World {
     pub nodes: Vec<Node>,
     timing: Timing,
     planted: Option<Planted>,
-    /// What is in the log, and not trimmed.
+    /// The entries of the log that are not trimmed.
     pub log: BTreeMap<Slot, Entry>,
     /// Of a log in rows; else each slot is created by itself.
     rows: Option<Rows>,
     /// Requests that may be done at any time, and more than once if they were sent more than once.
     pub wire: Vec<(usize, Slot, Entry)>,
     checkpoint: Option<Checkpoint>,
-    /// What the client was told to be written, has seen in an answer, and was told not to be written.
+    /// The writes that the client was told are written, those it has seen in an answer, and those it was told are not
+    /// written.
     acknowledged: BTreeSet<Token>,
     seen: BTreeSet<Token>,
     disowned: BTreeSet<Token>,
@@ -155,7 +156,7 @@ pub struct World {
     tokens: Token,
 }
 
-/// What may happen next.
+/// A possible next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Time passes.
@@ -179,7 +180,7 @@ pub enum Action {
     /// A node publishes a checkpoint, and trims the log.
     Checkpoint(usize),
     Trim(usize),
-    /// A node dies and begins anew.
+    /// A node dies and restarts.
     Restart(usize),
     /// Somebody sets a node's wall clock.
     SetClock(usize, i64),
@@ -311,7 +312,7 @@ impl World {
         self.check_what_is_left()
     }
 
-    /// What a node that begins now would find.
+    /// Checks what a node that starts now would find.
     fn check_what_is_left(&self) -> Result<(), String> {
         let (from, mut left) = match &self.checkpoint {
             Some(checkpoint) => (checkpoint.known.slot, checkpoint.copy.clone()),
@@ -430,7 +431,7 @@ impl World {
         is_said.then(|| key(owner))
     }
 
-    /// What the log answers to who asks for a slot.
+    /// Returns the log's answer to a read of a slot.
     fn look(&self, slot: Slot) -> Answered {
         match &self.rows {
             Some(rows) if self.planted == Some(Planted::ReadsUncommitted) => {

@@ -18,7 +18,7 @@ const WAIT_SECONDS_MAX: f64 = 30.0;
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheLeaseWanted {
-    /// What is asked.
+    /// The prompt.
     prompt: String,
     /// As in a question.
     #[serde(default)]
@@ -36,8 +36,9 @@ pub struct CacheLeaseWanted {
 /// Whose it is to compute an answer.
 #[derive(Serialize, ToSchema)]
 pub struct CacheLeaseState {
-    /// `answered`: somebody has done it, see `hit`. `granted`: the caller's, who stores it or gives the lease back. `held`: somebody
-    /// else's; ask again. `free`: everybody's for themselves, as the cache gives nothing, or the answer is none to keep.
+    /// `answered`: the answer is there, see `hit`. `granted`: the caller computes it, and stores it or gives the lease
+    /// back. `held`: somebody else computes it; ask again. `free`: every caller computes its own, as the cache gives
+    /// nothing, or the answer is not to be kept.
     state: &'static str,
     /// How many seconds the lease has left.
     left: Option<f64>,
@@ -61,7 +62,7 @@ pub struct CacheLeaseEnd {
     unkept: bool,
 }
 
-/// What giving a lease back did.
+/// The result of giving a lease back.
 #[derive(Serialize, ToSchema)]
 pub struct CacheLeaseEnded {
     /// False if its time was up, or another has it.

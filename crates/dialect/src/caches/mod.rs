@@ -1,4 +1,4 @@
-//! What a cache is asked and what it answers, in JSON: an answer is any JSON value, and is stored as it is spelt.
+//! The questions and answers of a cache, in JSON: an answer is any JSON value, and is stored as it is spelt.
 //!
 //! **Useful for** every face that speaks JSON: a call by its name has its question and its answer here.
 //! **Not for** making, listing and dropping caches.
@@ -33,7 +33,7 @@ const AUDITS_MAX: usize = 10_000;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheQuestion {
-    /// What is asked.
+    /// The prompt.
     prompt: String,
     /// Parts and their values, such as the model and the user. An answer is given within the same scope only.
     #[serde(default)]
@@ -43,11 +43,11 @@ pub struct CacheQuestion {
     /// The caller judges: it also gets answers that may not be given yet, and reports whether they are right.
     #[serde(default)]
     judged: bool,
-    /// Who asks, if the cache shares answers after several users have them.
+    /// The user who asks, if the cache shares answers after several users have them.
     user: Option<String>,
-    /// What an answer would cost now. Default: what it cost when it was stored.
+    /// The current cost of an answer. Default: its cost when it was stored.
     avoids: Option<CachePrice>,
-    /// What the vector has cost, in US dollars. Storing the answer does not count it again.
+    /// The cost of the vector in US dollars. Storing the answer does not count it again.
     spent: Option<f64>,
 }
 
@@ -63,7 +63,7 @@ pub struct CacheSource {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheStore {
-    /// What was asked.
+    /// The prompt.
     prompt: String,
     /// As in a question.
     #[serde(default)]
@@ -86,7 +86,7 @@ pub struct CacheStore {
     /// In such a cache: all may get it at once.
     #[serde(default)]
     shared: bool,
-    /// What it has cost.
+    /// Its cost.
     cost: Option<CachePrice>,
 }
 
@@ -115,11 +115,11 @@ pub struct CacheFound {
     /// The records that it was made from.
     sources: Vec<CacheSource>,
     tags: Vec<String>,
-    /// What giving it avoids.
+    /// The cost that giving it avoids.
     saved: CachePrice,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Serialize, ToSchema)]
 pub struct CacheLookup {
     /// The answer, if one may be given.
@@ -132,7 +132,7 @@ pub struct CacheLookup {
     candidate: Option<CacheFound>,
 }
 
-/// What storing did.
+/// The result of storing an answer.
 #[derive(Serialize, ToSchema)]
 pub struct CacheStored {
     /// False if the cache is off.
@@ -159,11 +159,11 @@ pub struct CacheVerdict {
     /// Whether the caller's user got the answer.
     #[serde(default = "yes")]
     served: bool,
-    /// What the verdict has cost, in US dollars.
+    /// The cost of the verdict in US dollars.
     spent: Option<f64>,
 }
 
-/// What a verdict did.
+/// The result of a verdict.
 #[derive(Serialize, ToSchema)]
 pub struct CacheReported {
     /// False if the verdict was known.
@@ -212,9 +212,10 @@ pub struct CacheChanges {
     max_bytes: Option<u64>,
     /// The parts that every scope must have. Only of a cache without answers.
     scope: Option<Vec<String>>,
-    /// Wrong answers by meaning that are allowed beside the budget; 1 or more.
+    /// Wrong answers by meaning that are allowed in addition to the budget; 1 or more.
     allowance: Option<f64>,
-    /// An answer is its user's own until so many users have it; 0: it is shared at once. Only of a cache without answers.
+    /// An answer is its user's own until this many users have it; 0: it is shared at once. Only of a cache without
+    /// answers.
     share_after: Option<u64>,
     /// agreed: they stored the same answer; asked: they stored any answer for a prompt of the same form.
     #[schema(value_type = Option<String>)]
@@ -246,7 +247,7 @@ pub struct CacheSettings {
     user_max_bytes: u64,
 }
 
-/// What a cache holds and has done.
+/// The contents and the activity of a cache.
 #[derive(Serialize, ToSchema)]
 pub struct CacheStats {
     settings: CacheSettings,
@@ -257,7 +258,7 @@ pub struct CacheStats {
     savings: CacheSavings,
 }
 
-/// What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's.
+/// Counts since the cache was made. A crash may lose the latest of them, but none of the ledger's.
 #[derive(Serialize, ToSchema)]
 pub struct CacheCounts {
     /// Answers given for their very prompts.
@@ -273,7 +274,7 @@ pub struct CacheCounts {
     awaited: u64,
     /// Misses by their reason.
     missed: CacheMissed,
-    /// What a cache in shadow would have given, before the ledger had its say.
+    /// Answers that a cache in shadow would have given, before the ledger had its say.
     shadow_hits: u64,
     stored: u64,
     evicted: u64,
@@ -296,7 +297,7 @@ pub struct CacheMissed {
     stale: u64,
 }
 
-/// What the promise stands on.
+/// The basis of the promise.
 #[derive(Serialize, ToSchema)]
 pub struct CacheLedger {
     /// Answers by meaning that were given.
@@ -307,7 +308,7 @@ pub struct CacheLedger {
     pending: u64,
     /// Answers by meaning that are known to be wrong.
     known_wrong: u64,
-    /// With probability 1 - failure, at most so many answers by meaning are wrong.
+    /// With probability 1 - failure, at most this many answers by meaning are wrong.
     bound: f64,
     /// How many may be.
     allowed: f64,
@@ -336,7 +337,7 @@ pub struct CacheCandidate {
     stale: bool,
 }
 
-/// What a cache would do about a prompt.
+/// The decision that a cache would make about a prompt.
 #[derive(Serialize, ToSchema)]
 pub struct CacheExplained {
     /// The form of the prompt.
@@ -368,9 +369,9 @@ pub struct CacheAudits {
 pub struct CacheWaiting {
     hit: u64,
     entry: u64,
-    /// What was asked.
+    /// The prompt that was asked.
     asked: String,
-    /// What the answer was stored for; null if it is gone.
+    /// The prompt that the answer was stored for; null if it is gone.
     prompt: Option<String>,
     response: Value,
     risk: f64,

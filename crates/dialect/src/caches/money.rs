@@ -1,4 +1,5 @@
-//! What answers cost and save, and how many are wrong, in JSON. Amounts are US dollars; inside they are whole billionths.
+//! The cost and savings of answers, and the number of wrong ones, in JSON. Amounts are US dollars; inside they are
+//! whole billionths.
 
 use nuthatch_engine::Result;
 use nuthatch_link as core;
@@ -7,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::nano_usd;
 
-/// What an answer costs.
+/// The cost of an answer.
 #[derive(Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CachePrice {
@@ -17,7 +18,7 @@ pub struct CachePrice {
     usd: f64,
 }
 
-/// What a cache has saved, and what that has cost.
+/// The savings of a cache, and their cost.
 #[derive(Serialize, ToSchema)]
 pub struct CacheSavings {
     /// Tokens that were not paid for again.
@@ -29,15 +30,15 @@ pub struct CacheSavings {
 /// US dollars.
 #[derive(Serialize, ToSchema)]
 pub struct CacheMoney {
-    /// What the answers that were given would have cost.
+    /// The cost that the given answers would have had.
     gross_usd: f64,
     /// Of these, answers that turned out to be wrong.
     wrong_usd: f64,
-    /// What verdicts have cost, as those who reported them said.
+    /// The cost of verdicts, as reported with them.
     judging_usd: f64,
-    /// What the vectors of questions have cost, as those who asked said.
+    /// The cost of the vectors of questions, as reported by the callers.
     embedding_usd: f64,
-    /// What is left: below 0 if the cache costs more than it saves.
+    /// The net savings: below 0 if the cache costs more than it saves.
     net_usd: f64,
 }
 
@@ -46,7 +47,7 @@ pub struct CacheMoney {
 pub struct CacheWrong {
     /// Estimated from the verdicts, each weighed by the odds with which it was chosen.
     share: f64,
-    /// So many are known to be.
+    /// The share that is known to be wrong.
     low: f64,
     /// With probability 1 - failure, no more.
     high: f64,

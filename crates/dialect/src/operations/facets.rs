@@ -11,7 +11,7 @@ use super::Named;
 /// Most values of one field that are shown.
 const LIMIT_MAX: usize = 10_000;
 
-/// What to count.
+/// A request to count the values of fields.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = FacetsQuestion)]

@@ -31,7 +31,7 @@ trait Named: DeserializeOwned + ToSchema {
     type Answer: Serialize + ToSchema;
     /// In lower case and without a dot.
     const NAME: &'static str;
-    /// What it answers, in a sentence.
+    /// A sentence that describes its answer.
     const SAYS: &'static str;
     /// The field that words without a name are of.
     const WORDS: &'static str;
@@ -49,7 +49,7 @@ trait Named: DeserializeOwned + ToSchema {
 /// An operation whose types are known by its name alone.
 pub struct Operation {
     pub name: &'static str,
-    /// What it answers, in a sentence.
+    /// A sentence that describes its answer.
     pub says: &'static str,
     words: &'static str,
     run: fn(&Records<'_>, Value) -> Result<Value>,

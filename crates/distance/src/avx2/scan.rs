@@ -105,7 +105,7 @@ unsafe fn sum_entries(codes: &[u8], table: &LookupTable) -> [__m256i; 4] {
     sums
 }
 
-/// What is added to and what is multiplied with the values of rows `8 * eight..8 * eight + 8`.
+/// Loads the addends and the factors for the values of rows `8 * eight..8 * eight + 8`.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn load_factors(factors: &Factors, eight: usize) -> (__m256, __m256) {

@@ -1,8 +1,8 @@
 //! AVX-512 (F, BW, VL, VNNI; VPOPCNTDQ where there is one). Callers have checked lengths and CPU; loads are unaligned.
 //!
-//! No load is masked: on Zen 5, rows read in order from memory came seven to twelve times slower through masks. What is left
-//! of a vector behind its whole registers is cut from the register that ends where the vector ends, and a vector shorter than
-//! one register goes to the narrower code.
+//! No load is masked: on Zen 5, masks made reading rows in order from memory seven to twelve times slower. The rest of
+//! a vector behind its whole registers is cut from the register that ends where the vector ends, and a vector shorter
+//! than one register goes to the narrower code.
 
 use std::arch::x86_64::*;
 

@@ -102,7 +102,7 @@ unsafe fn sum_entries(codes: &[u8], table: &LookupTable) -> [__m512i; 2] {
     sums
 }
 
-/// What is added to and what is multiplied with the values of rows `16 * sixteen..16 * sixteen + 16`.
+/// Loads the addends and the factors for the values of rows `16 * sixteen..16 * sixteen + 16`.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn load_factors(factors: &Factors, sixteen: usize) -> (__m512, __m512) {

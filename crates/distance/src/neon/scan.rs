@@ -101,7 +101,7 @@ unsafe fn sum_entries(codes: &[u8], table: &LookupTable) -> [uint32x4_t; 8] {
     sums
 }
 
-/// What is added to and what is multiplied with the values of rows `4 * four..4 * four + 4`.
+/// Loads the addends and the factors for the values of rows `4 * four..4 * four + 4`.
 #[target_feature(enable = "neon")]
 #[inline]
 fn load_factors(factors: &Factors, four: usize) -> (float32x4_t, float32x4_t) {

@@ -21,7 +21,8 @@ pub struct Attempt {
 /// Why one request gave no vectors.
 pub struct Failure {
     pub retry: bool,
-    /// What the server asked for, in whole seconds (the form with a date is not read: it needs a clock that both agree on).
+    /// The delay that the server requested, in whole seconds (the form with a date is ignored: it needs a clock that
+    /// both agree on).
     pub retry_after: Option<Duration>,
     cause: Cause,
 }

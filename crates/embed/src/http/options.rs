@@ -1,4 +1,4 @@
-//! What the HTTP embedder is told.
+//! The options of the HTTP embedder.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a backup records about itself, besides the list of its files.
+//! The details that a backup records about itself, besides the list of its files.
 
 use std::path::Path;
 

@@ -193,7 +193,8 @@ impl Drop for Pinned<'_> {
     }
 }
 
-/// Links the files of a collection's indexes as they are now. What is out of use is left out, with a word.
+/// Links the current files of a collection's indexes. Leaves out indexes that are out of use, or all while they are
+/// rebuilt, and notes why.
 fn link_indexes(
     core: &Arc<Core>,
     folder: &Path,

@@ -52,7 +52,7 @@ impl Default for BackupOptions<'_> {
     }
 }
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BackupReport {
     /// The backup that was made.

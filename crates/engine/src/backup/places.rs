@@ -17,7 +17,7 @@ pub struct Backups {
     pub(crate) place: PathBuf,
 }
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Clone, Debug, Default)]
 pub struct BackupCheck {
     /// Backups that were looked at.
@@ -37,7 +37,7 @@ impl BackupCheck {
     }
 }
 
-/// What was deleted.
+/// The backups that were deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackupsDeleted {
     /// Ids of the deleted backups.

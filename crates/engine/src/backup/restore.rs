@@ -16,12 +16,12 @@ use crate::options::Options;
 use crate::tenant::DEFAULT;
 use crate::{Error, Result, What};
 
-/// What is restored, and how.
+/// The backup to restore, and how.
 #[derive(Default)]
 pub struct RestoreOptions<'a> {
     /// Left out: the newest.
     pub backup: Option<String>,
-    /// Only this tenant. What is restored is a folder with it alone, under its own name.
+    /// Only this tenant. The restored folder holds it alone, under its own name.
     pub tenant: Option<String>,
     /// Only this collection (of `tenant`, or of the default one), and no keyspace.
     pub collection: Option<String>,
@@ -35,7 +35,7 @@ pub struct RestoreOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, Debug)]
 pub struct RestoreReport {
     /// The backup that was restored.
@@ -141,7 +141,7 @@ impl Backups {
     }
 }
 
-/// The folder that is written first. What a killed restore left there goes.
+/// Prepares the folder that a restore writes first, and removes what a killed restore left there.
 fn prepare(target: &Path) -> Result<PathBuf> {
     let io = |path: &Path, error: std::io::Error| Error::io(path, &error);
     if target.exists() {

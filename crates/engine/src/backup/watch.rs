@@ -31,7 +31,7 @@ pub(crate) struct Watch<'a> {
     read_bytes: u64,
 }
 
-/// What was done in one step.
+/// The work done in one step.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Read(u64),

@@ -1,4 +1,4 @@
-//! What a cache is asked, and what it answers.
+//! The questions and answers of a cache.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,7 +22,7 @@ const NAMES_MAX: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskCache {
-    /// What is asked.
+    /// The prompt.
     pub prompt: String,
     /// Parts and their values, such as the model and the user. An answer is given within the same scope only.
     pub scope: BTreeMap<String, String>,
@@ -30,15 +30,16 @@ pub struct AskCache {
     pub vector: Option<Vec<f32>>,
     /// The caller judges: it gets answers that may not be given yet, to say whether they are right.
     pub judged: bool,
-    /// Who asks, where answers are shared after several users have them only.
+    /// The user who asks, where answers are shared only after several users have them.
     pub user: Option<String>,
-    /// What an answer would cost now; absent: what it cost when it was stored.
+    /// The current cost of an answer; absent: its cost when it was stored.
     pub avoids: Option<CacheCost>,
-    /// What the vector that comes with it has cost, in billionths of a dollar. The lookup of a prompt says so once, and storing does not.
+    /// The cost of the vector that comes with it, in billionths of a dollar. The lookup of a prompt reports it once,
+    /// and storing does not.
     pub spent_nano_usd: u64,
 }
 
-/// What an answer costs.
+/// The cost of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CacheCost {
@@ -117,11 +118,11 @@ pub struct CacheHit {
     pub sources: Vec<SourceRef>,
     /// Its tags.
     pub tags: Vec<String>,
-    /// What giving it avoids.
+    /// The cost that giving it avoids.
     pub cost: CacheCost,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheAnswer {
     /// The answer, if one may be given.
@@ -136,7 +137,7 @@ pub struct CacheAnswer {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreAnswer {
-    /// What was asked.
+    /// The prompt.
     pub prompt: String,
     /// As in [`AskCache`].
     pub scope: BTreeMap<String, String>,
@@ -152,13 +153,14 @@ pub struct StoreAnswer {
     pub ttl_ms: Option<u64>,
     /// As in [`AskCache`]: whose answer it is, and in whose share it lies where users have shares; there the scope's part `user` will do.
     pub user: Option<String>,
-    /// Everybody may get it, however many have it: it comes from whoever runs the cache, and lies in nobody's share.
+    /// Every user may get it, however many have it: it comes from the operator of the cache, and lies in nobody's
+    /// share.
     pub shared: bool,
-    /// What it has cost.
+    /// Its cost.
     pub cost: CacheCost,
 }
 
-/// What storing did.
+/// The result of storing an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAnswer {
     /// The answer's number.
@@ -171,7 +173,7 @@ pub struct StoredAnswer {
     pub private: bool,
 }
 
-/// What somebody found of an answer.
+/// A judgement of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
@@ -182,10 +184,10 @@ pub struct Verdict {
     pub entry: u64,
     /// Whether it is wrong.
     pub wrong: bool,
-    /// Whether it was given to whoever asked.
+    /// Whether it was given to the caller that asked.
     #[serde(default = "yes")]
     pub served: bool,
-    /// What the verdict has cost, in billionths of a dollar.
+    /// The cost of the verdict, in billionths of a dollar.
     #[serde(default)]
     pub spent_nano_usd: u64,
 }

@@ -55,7 +55,7 @@ impl Near {
     }
 }
 
-/// What is asked, as it is compared.
+/// A question, in the form in which it is compared.
 pub(crate) struct Asked<'a> {
     pub scope: &'a Hash,
     pub prompt: &'a str,

@@ -68,7 +68,7 @@ impl Cache {
         }
     }
 
-    /// Removes answers, in as many batches as that takes. Says how many. What the ledger knows stays.
+    /// Removes answers in as many batches as needed, and returns how many it removed. The ledger keeps what it knows.
     pub fn invalidate(&self, which: &CacheEntries) -> Result<u64> {
         if let CacheEntries::Tag(tag) = which {
             check_tag(tag)?;

@@ -20,7 +20,7 @@ const EVICTED_AT_ONCE: usize = 1_000;
 /// Rows that one question for the keys of an entry gets: it has far fewer.
 const KEYS_AT_ONCE: usize = 10_000;
 
-/// What a batch will change. Its maker keeps other writers off the cache until it is written.
+/// The pending changes of a batch. Its maker keeps other writers off the cache until the batch is written.
 pub(crate) struct Draft<'s> {
     pub space: &'s Space,
     pub reader: &'s dyn Reader,
@@ -174,7 +174,7 @@ impl<'s> Draft<'s> {
         self.put(key::share(member), &now, None)
     }
 
-    /// Removes an entry with all its rows. False when there is none of that number.
+    /// Removes an entry with all its rows. Returns false if there is no entry with that number.
     pub fn remove(&mut self, number: u64) -> Result<bool> {
         let Some(stored) = self.get::<Stored>(&key::entry(number))? else { return Ok(false) };
         self.delete(key::entry(number));

@@ -1,4 +1,4 @@
-//! What a cache holds, what it has done, what it waits for, and what it would do.
+//! Reports what a cache holds, has done, waits for and would do.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::cache::value::{Decided, Decision, State, Stored, Vectors, decode};
 use crate::cache::{AskCache, Cache, CacheCandidate, CacheCost, CacheSettings, CacheTier, MissReason, key};
 use crate::kv::{KeyScan, Rows};
 
-/// What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's.
+/// Counts since the cache was made. A crash may lose the latest of them, but none of the ledger's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCounts {
     /// Answers given for their very prompts.
@@ -27,7 +27,7 @@ pub struct CacheCounts {
     pub misses: u64,
     /// Of these, the ones that waited for an answer that somebody else computed.
     pub awaited: u64,
-    /// What a cache in shadow would have given, before the ledger had its say.
+    /// Answers that a cache in shadow would have given, before the ledger had its say.
     pub shadow_hits: u64,
     /// Answers stored.
     pub stored: u64,
@@ -57,13 +57,13 @@ pub struct CacheCounts {
     pub missed_stale: u64,
     /// Tokens that were not paid for again.
     pub saved_tokens: u64,
-    /// What the answers that were given would have cost, in billionths of a dollar.
+    /// The cost that the given answers would have had, in billionths of a dollar.
     pub saved_nano_usd: u64,
     /// Of these, answers that turned out to be wrong.
     pub lost_nano_usd: u64,
-    /// What verdicts have cost, as those who reported them say.
+    /// The cost of verdicts, as reported with them.
     pub judging_nano_usd: u64,
-    /// What the vectors of questions have cost, as those who asked say.
+    /// The cost of the vectors of questions, as reported by the callers.
     pub embedding_nano_usd: u64,
 }
 
@@ -137,7 +137,7 @@ impl CacheCounts {
     }
 }
 
-/// What the promise stands on.
+/// The basis of the promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CacheLedger {
     /// Answers by meaning that were given.
@@ -148,7 +148,7 @@ pub struct CacheLedger {
     pub pending: u64,
     /// Answers by meaning that are known to be wrong.
     pub known_wrong: u64,
-    /// With probability 1 − `failure`, no more than so many answers by meaning are wrong.
+    /// With probability 1 − `failure`, at most this many answers by meaning are wrong.
     pub bound: f64,
     /// How many may be.
     pub allowed: f64,
@@ -160,7 +160,7 @@ pub struct CacheLedger {
     pub wrong: Option<WrongShare>,
 }
 
-/// What a cache holds and has done.
+/// The contents and the activity of a cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheStats {
     /// How it works.
@@ -169,13 +169,13 @@ pub struct CacheStats {
     pub entries: u64,
     /// Of these, with prompts and vectors.
     pub bytes: u64,
-    /// What was counted.
+    /// Its counts.
     pub counts: CacheCounts,
-    /// What the promise stands on.
+    /// The basis of the promise.
     pub ledger: CacheLedger,
 }
 
-/// What a cache would do about a prompt.
+/// The decision that a cache would make about a prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheExplained {
     /// The form of the prompt.
@@ -188,7 +188,7 @@ pub struct CacheExplained {
     pub compared: bool,
     /// The nearest prompts of the scope, the nearest first.
     pub candidates: Vec<CacheCandidate>,
-    /// What the promise stands on.
+    /// The basis of the promise.
     pub ledger: CacheLedger,
 }
 
@@ -199,9 +199,9 @@ pub struct CacheAudit {
     pub hit: u64,
     /// The number of the answer.
     pub entry: u64,
-    /// What was asked.
+    /// The prompt that was asked.
     pub asked: String,
-    /// What the answer was stored for; absent when it is gone.
+    /// The prompt that the answer was stored for; absent if it is gone.
     pub prompt: Option<String>,
     /// The answer: JSON.
     pub response: Option<String>,
@@ -229,13 +229,13 @@ fn ledger_of(state: &State) -> CacheLedger {
 }
 
 impl Cache {
-    /// What it holds and has done, with what waits for a write.
+    /// Returns the contents and the activity of the cache, including counts that wait for a write.
     pub fn stats(&self) -> Result<CacheStats> {
         let stats = self.keyspace.at_once(stats)?;
         Ok(CacheStats { counts: stats.counts.and(self.attached.recent.counts()), ..stats })
     }
 
-    /// What it would do about a prompt.
+    /// Returns the decision that the cache would make about a prompt.
     pub fn explain(&self, ask: &AskCache) -> Result<CacheExplained> {
         ask.check()?;
         let state = self.keyspace.at_once(state)?;
@@ -251,7 +251,7 @@ impl Cache {
     }
 }
 
-/// What a cache holds and has done.
+/// Returns the contents and the activity of a cache.
 pub(crate) fn stats(rows: &dyn Rows) -> Result<CacheStats> {
     let state = state(rows)?;
     let ledger = ledger_of(&state);
@@ -264,7 +264,7 @@ pub(crate) fn stats(rows: &dyn Rows) -> Result<CacheStats> {
     })
 }
 
-/// What a cache would do about a prompt. Without a vector, meanings are not compared.
+/// Returns the decision that a cache would make about a prompt. Without a vector, it compares no meanings.
 pub(crate) fn explain(rows: &dyn Rows, ask: &AskCache, vector: Option<&[f32]>) -> Result<CacheExplained> {
     explain_among(rows, ask, vector, &[])
 }

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 
 use nuthatch_cache::canonical;
 
-/// What every cache begins with.
+/// The first key of every cache.
 pub const STATE: &[u8] = &[0, b'c'];
 
 const ENTRY: u8 = 1;

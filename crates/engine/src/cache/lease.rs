@@ -4,8 +4,8 @@
 //! when its time is up: the death of an owner needs no notice. When the process ends, its leases end, too: then an answer may be
 //! computed once more, and nothing else happens.
 //!
-//! **Invariant:** at most one owner has the lease on a prompt's form in a scope, and a cache has at most [`LEASES_MAX`] of them. Whoever
-//! gets no lease because there are so many computes without one.
+//! **Invariant:** at most one owner has the lease on a prompt's form in a scope, and a cache has at most [`LEASES_MAX`]
+//! of them. A caller that gets no lease because of that limit computes without one.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -29,14 +29,14 @@ const LEASE_MS_MAX: u64 = 3_600_000;
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// A wait looks so often whether the cache is still there.
 const WAIT_STEP: Duration = Duration::from_millis(100);
-/// So long after an answer turned out to be none to keep, whoever asks computes without a lease.
+/// For this long after an answer turned out not to be kept, every caller computes without a lease.
 const FREE_MS: u64 = 1_000;
 
 /// A prompt without an answer, which the caller will compute unless somebody else does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeaseAnswer {
-    /// What is asked, and on whose behalf. Meanings are not compared: that was the lookup's part.
+    /// The question, and on whose behalf it is asked. Meanings are not compared: the lookup does that.
     pub ask: AskCache,
     /// A name that no other call has, such as a random number. The same owner gets the same lease again, and extends it.
     pub owner: String,
@@ -61,7 +61,8 @@ pub enum CacheLease {
         /// For so long, unless the lease is extended.
         left_ms: u64,
     },
-    /// Everybody's for themselves: the cache gives no answers, what was computed is none to keep, or too many are being computed.
+    /// Every caller computes its own: the cache gives no answers, the computed answer is not to be kept, or too many
+    /// are being computed.
     Free,
 }
 
@@ -73,7 +74,8 @@ pub struct EndLease {
     pub ask: AskCache,
     /// As in the lease.
     pub owner: String,
-    /// There is an answer, and it is none to keep: those who wait compute theirs side by side. Otherwise the next of them gets the lease.
+    /// There is an answer, but it is not to be kept: the waiting callers compute theirs in parallel. Otherwise the next
+    /// of them gets the lease.
     pub unkept: bool,
 }
 
@@ -113,7 +115,7 @@ impl Leases {
         }
     }
 
-    /// Ends a lease, whoever has it: there is an answer.
+    /// Ends a lease, no matter who holds it: there is an answer.
     pub fn answered(&self, of: &Hash) {
         if self.held.lock().remove(of).is_some() {
             self.changed.notify_all();

@@ -30,7 +30,7 @@ pub(crate) struct Scopes {
     hashes: Vec<Hash>,
 }
 
-/// What the prompt itself names, in any of the scopes.
+/// The entries that the prompt itself names, in any of the scopes.
 pub(crate) struct Found {
     pub sound: Option<Named>,
     /// Entries of which a source has changed, and how they were found.
@@ -187,9 +187,9 @@ impl Cache {
         })
     }
 
-    /// Gives an answer by meaning, or says why not. What is given is in the ledger when this returns.
+    /// Gives an answer by meaning, or says why not. An answer that it gives is in the ledger when this returns.
     fn decide(&self, ask: &AskCache, near: &Near) -> Result<CacheAnswer> {
-        // Whoever judges first is asked about some answers that are too risky to be served: see `exploration`.
+        // A caller that judges first is asked about some answers that are too risky to serve: see `exploration`.
         let explored = Some(exploration(near.shown.risk)).filter(|odds| ask.judged && odds.falls(coin()));
         let state = self.keyspace.at_once(state)?;
         let refused = refused(&state, near);
@@ -197,7 +197,7 @@ impl Cache {
             self.attached.recent.note(None, |counts| counts.shadow_hits += 1);
         }
         let unproven = || state.ledger.odds(&state.settings.terms()).is_none().then_some(MissReason::Unproven);
-        // Whoever judges later is asked once about each prompt.
+        // A later judge is asked once about each prompt.
         let may_be_offered = || -> Result<bool> {
             let offered = key::offered(&key::hashes(&near.stored.scope, &ask.prompt).1);
             Ok(is_judged_later(&state) && self.keyspace.values(&[offered])?.pop().flatten().is_none())
@@ -242,7 +242,7 @@ impl Cache {
             None => draft.state.ledger.odds(&draft.state.settings.terms()),
             Some(_) => None,
         };
-        // What only the ledger holds back is always worth a verdict.
+        // An answer that only the ledger holds back is always worth a verdict.
         let chosen = if why.is_none() { Some(Odds::ALWAYS) } else { explored };
         let offered = key::offered(&key::hashes(&near.stored.scope, &ask.prompt).1);
         let (outcome, missed) = match (odds, chosen) {
@@ -279,7 +279,7 @@ impl Cache {
             }
             (outcome, missed) => {
                 missed.into_iter().for_each(|why| counts.miss(why));
-                // What is judged later is for those who list it, and not for whoever asks.
+                // An answer to be judged later is for those who list it, not for the caller.
                 let candidate = Some(shown).filter(|_| outcome != Decided::Offered);
                 draft.state.offered += u64::from(outcome == Decided::Offered);
                 CacheAnswer { hit: None, miss: missed, candidate }
@@ -370,7 +370,7 @@ fn refused(state: &State, near: &Near) -> Option<MissReason> {
     match state.settings.mode {
         CacheMode::Shadow => Some(MissReason::Shadow),
         _ if is_served(state, near) => None,
-        // What is rather wrong than right is no answer at all.
+        // An answer that is more likely wrong than right counts as none.
         _ if exploration(near.shown.risk) != Odds::ALWAYS => Some(MissReason::Absent),
         _ => Some(MissReason::Risky),
     }

@@ -4,8 +4,8 @@
 //! (keyspaces), and not for finding passages (collections).
 //!
 //! A cache is a keyspace of another kind: this module lays out its rows, and `kv/` stores, batches and counts them and
-//! keeps them for snapshots. What may be given for what is decided by the crate `nuthatch-cache`.
-//! [RFC 0046](../../../../docs/rfcs/0046-cache.md) has the rows, and the alternatives weighed.
+//! keeps them for snapshots. The crate `nuthatch-cache` decides which answer may be given for which prompt. [RFC
+//! 0046](../../../../docs/rfcs/0046-cache.md) has the rows, and the alternatives weighed.
 //!
 //! **Invariant:** an answer is given within its scope, before it expires, and while its sources are as they were when it was
 //! stored, all as of one moment. An answer that is given by meaning is in the ledger before the caller sees it.
@@ -57,7 +57,7 @@ pub(crate) struct Cache {
     attached: Arc<Attached>,
 }
 
-/// What is kept in memory with a cache.
+/// The in-memory state of a cache.
 pub(crate) struct Attached {
     recent: Recent,
     leases: lease::Leases,

@@ -1,4 +1,4 @@
-//! What happened since the last write: which answers were used, and what was counted.
+//! The activity since the last write: which answers were used, and the counts.
 //!
 //! **Invariant:** every write takes it along, before it decides what to evict, and closing the database writes the rest. A crash loses that:
 //! then some answers look unused for longer than they were, and some counts are too low. Nothing of the ledger is here.
@@ -15,7 +15,7 @@ const WAITING_MAX: usize = 1_024;
 #[derive(Default)]
 pub(crate) struct Recent(Mutex<Since>);
 
-/// What waits for a write.
+/// The activity that waits for a write.
 #[derive(Default)]
 pub(crate) struct Since {
     pub counts: CacheCounts,
@@ -59,7 +59,7 @@ impl Recent {
         since.used.is_empty() && since.counts == CacheCounts::default()
     }
 
-    /// What was counted since.
+    /// Returns the counts since the last write.
     pub fn counts(&self) -> CacheCounts {
         self.0.lock().counts
     }

@@ -60,7 +60,8 @@ fn judge(draft: &mut Draft<'_>, hit: u64, verdict: Verdict) -> Result<bool> {
     let in_debt = draft.state.ledger.odds(&draft.state.settings.terms()).is_none();
     let state = &mut draft.state;
     state.counts.judging_nano_usd = state.counts.judging_nano_usd.saturating_add(spent_nano_usd);
-    // What chance has chosen, or what was judged whatever it was, teaches. What somebody noticed does not: they choose what they tell.
+    // The score and the classes learn from answers that were chosen by chance, or judged in any case, but not from what
+    // somebody noticed: people choose what they report.
     let taught = match decision.outcome {
         Decided::Served { odds, fell: true } => {
             state.ledger.judge(odds, wrong);
@@ -128,8 +129,8 @@ fn judge(draft: &mut Draft<'_>, hit: u64, verdict: Verdict) -> Result<bool> {
     Ok(true)
 }
 
-/// Two prompts that one answer is right for keep one: whoever asked computed another answer meanwhile, which goes, so that the one
-/// that was judged is given. Only such answers pay for wrong ones.
+/// Keeps one answer for two prompts that it is right for: the caller computed another one meanwhile, which is removed
+/// so that the judged one is given. Only such answers pay for wrong ones.
 fn merge(draft: &mut Draft<'_>, exact: &Hash, entry: u64) -> Result<()> {
     let Some(own) = draft.get::<u64>(&key::exact(exact))?.filter(|own| *own != entry) else { return Ok(()) };
     let (Some(kept), Some(other)) = (draft.get::<Stored>(&key::entry(entry))?, draft.get::<Stored>(&key::entry(own))?)

@@ -48,11 +48,12 @@ pub struct CacheSettings {
     pub max_bytes: u64,
     /// The parts that every scope must have. None: any parts.
     pub scope: Vec<String>,
-    /// Wrong answers by meaning that are allowed beside the share: more of them let more answers wait for late verdicts.
+    /// Wrong answers by meaning that are allowed in addition to the share: a larger allowance lets more answers wait
+    /// for late verdicts.
     pub allowance: f64,
-    /// An answer is its user's own until so many users have it; up to 1: it is shared at once.
+    /// An answer is its user's own until this many users have it; up to 1: it is shared at once.
     pub share_after: u64,
-    /// What makes so many of them.
+    /// The condition under which users count as having the same answer.
     pub share_when: ShareWhen,
     /// Most answers of one user; 0: as many as come.
     pub user_max_entries: u64,
@@ -90,7 +91,7 @@ impl Default for CacheSettings {
     }
 }
 
-/// What is to become of the settings; what is absent stays.
+/// A change of the settings; absent fields stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CacheChange {
@@ -156,7 +157,7 @@ impl CacheChange {
 }
 
 impl CacheSettings {
-    /// What the ledger promises.
+    /// Returns the terms that the ledger promises.
     pub(crate) fn terms(&self) -> Terms {
         Terms { budget: self.budget, failure: self.failure, allowance: self.allowance }
     }

@@ -107,7 +107,7 @@ impl Cache {
 }
 
 impl StoredAnswer {
-    /// What was answered when the answer was stored.
+    /// Returns the reply that was given when the answer was stored.
     pub(crate) fn again(outcome: Outcome) -> Self {
         Self {
             entry: outcome.value as u64,

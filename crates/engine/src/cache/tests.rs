@@ -1,4 +1,4 @@
-//! What caches promise, asked of an engine in memory.
+//! The promises of caches, tested on an engine in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

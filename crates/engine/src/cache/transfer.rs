@@ -1,6 +1,7 @@
 //! Answers one after the other: to list them, to carry them to another cache, and to give them other vectors.
 //!
-//! A scope is known by its hash alone, so answers are carried with the hash, and are found again by whoever asks in that scope.
+//! A scope is known only by its hash, so answers are carried with the hash, and any caller that asks in that scope
+//! finds them again.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -65,7 +66,7 @@ pub struct ListAnswers {
 pub struct KeptAnswer {
     /// Its number.
     pub entry: u64,
-    /// What it was stored for.
+    /// The prompt that it was stored for.
     pub prompt: String,
     /// JSON.
     pub response: String,
@@ -81,7 +82,7 @@ pub struct KeptAnswer {
     pub created_ms: u64,
     /// When it expires; absent: never.
     pub expires_at_ms: Option<u64>,
-    /// What it has cost.
+    /// Its cost.
     pub cost: CacheCost,
     /// Its prompt's vector, a byte a component, of no particular length.
     pub vector: Option<Vec<i8>>,

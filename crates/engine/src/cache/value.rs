@@ -1,4 +1,4 @@
-//! What a cache's rows say. Each begins with the number of its layout.
+//! The contents of a cache's rows. Each begins with the number of its layout.
 
 use nuthatch_cache::{Classes, Features, Ledger, Odds, Score};
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ const LAYOUT: u8 = 4;
 const LAYOUT_THIRD: u8 = 3;
 const LAYOUT_SECOND: u8 = 2;
 const LAYOUT_FIRST: u8 = 1;
-/// What an entry takes beside its texts and its vector: its other rows, about.
+/// The approximate bytes of an entry besides its texts and its vector: its other rows.
 const ENTRY_OVERHEAD_BYTES: u64 = 256;
 
 /// Everything of a cache that is not of one answer.
@@ -44,7 +44,7 @@ pub(crate) struct State {
 pub(crate) enum Vectors {
     /// From the installed model.
     Made(EmbedderMeta),
-    /// From the callers, with so many components.
+    /// From the callers, with this many components.
     Given(u64),
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Private {
     pub user: Hash,
 }
 
-/// What lies in the share of one user.
+/// The contents of one user's share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Share {
     pub entries: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Source {
     pub row: u64,
 }
 
-/// What was decided about an answer by meaning.
+/// A decision about an answer by meaning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decision {
     pub entry: u64,
@@ -106,13 +106,13 @@ pub(crate) struct Decision {
     pub outcome: Decided,
     pub verdict: Option<bool>,
     pub at_ms: u64,
-    /// What giving it avoids.
+    /// The cost that giving it avoids.
     pub cost: CacheCost,
     /// Why it was not given; absent for one that was, and in rows of earlier layouts.
     pub why: Option<MissReason>,
 }
 
-/// What became of it.
+/// The outcome of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Decided {
     /// It was given, and its coin fell or not.
@@ -121,12 +121,12 @@ pub(crate) enum Decided {
     Candidate { odds: Odds },
     /// The cache only watches. It was chosen to be judged with these odds.
     Shadow { odds: Odds },
-    /// It was held back for whoever judges later. Once it is judged right, the next who asks the same gets it.
+    /// It was held back for a later judge. Once it is judged right, the next caller that asks the same gets it.
     Offered,
 }
 
 impl Stored {
-    /// What `max_bytes` counts for an answer.
+    /// Returns the bytes that `max_bytes` counts for an answer.
     pub fn size(prompt: &str, response: &str, dim: usize) -> u64 {
         (prompt.len() + response.len() + dim) as u64 + ENTRY_OVERHEAD_BYTES
     }
@@ -207,7 +207,7 @@ pub(crate) fn decode<T: Row>(bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// What a row may say, with what it said in the layouts before this one.
+/// The value of a row, with its types in the earlier layouts.
 pub(crate) trait Row: DeserializeOwned {
     type First: DeserializeOwned + Into<Self>;
     type Second: DeserializeOwned + Into<Self>;

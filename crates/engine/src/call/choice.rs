@@ -34,7 +34,7 @@ impl From<&EmbedderChoice> for Choice {
 }
 
 impl Choice {
-    /// What was chosen. `own`: the caller's own embedder, where that is it.
+    /// Returns the chosen embedder. `own`: the caller's own embedder, where that was chosen.
     pub fn chosen(&self, own: Option<EmbedderChoice>) -> EmbedderChoice {
         match self {
             Self::Auto => EmbedderChoice::Auto,

@@ -28,7 +28,7 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 pub struct IdempotencyRecord {
     /// The number that the session gave to the request.
     pub number: u64,
-    /// What the request did.
+    /// The outcome of the request.
     pub outcome: Outcome,
     at_unix_seconds: i64,
 }

@@ -32,16 +32,16 @@ pub struct Call {
     waits: Option<Arc<Waits>>,
 }
 
-/// What another process has asked for.
+/// A request from another process.
 #[derive(Default)]
 pub struct Asked {
     /// `Auto`: the collection's embedder in this process.
     pub embedder: EmbedderChoice,
     /// The session that asks, and the number of its request; absent for one that needs no idempotency record.
     pub request: Option<(String, u64)>,
-    /// What this request had done before its holder died.
+    /// The outcome of this request before its holder died.
     pub before: Outcome,
-    /// What this request has done since, summed over all its batches.
+    /// The outcome of this request since then, summed over all its batches.
     pub since: Mutex<Outcome>,
 }
 
@@ -51,14 +51,15 @@ impl Call {
         Self { asked: Some(Arc::new(asked)), waits: None }
     }
 
-    /// The same call, of somebody who waits no longer than this. What only reads ends with `Unavailable` then; what writes is done.
+    /// Returns the same call for a caller that waits no longer than this. A read then ends with `Unavailable`; a write
+    /// completes.
     #[must_use]
     pub fn waiting(self, waits: Waits) -> Self {
         let waits = if waits.may_end() { Some(Arc::new(waits)) } else { None };
         Self { waits, ..self }
     }
 
-    /// What ends the wait for its answers.
+    /// Returns the limits on the wait for its answers.
     pub fn waits(&self) -> &Waits {
         self.waits.as_deref().unwrap_or(&FOREVER)
     }
@@ -77,7 +78,7 @@ impl Call {
         }
     }
 
-    /// What this very request had done before its holder died.
+    /// Returns what this request had done before its holder died.
     pub fn before(&self) -> Outcome {
         self.asked.as_ref().map(|asked| asked.before).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! What a request did, as numbers from which a later answer can be built.
+//! The result of a request, as numbers from which a later answer can be built.
 
 use serde::{Deserialize, Serialize};
 
-/// What a write did, as far as its answer reports it. Several batches of one request add up.
+/// The result of a write, as far as its answer reports it. Several batches of one request add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How many things were written that were not there.
@@ -13,7 +13,7 @@ pub struct Outcome {
     pub deleted: u64,
     /// Files whose entries were removed.
     pub files: u64,
-    /// What an increment, an append, a compare-and-set or an expiry said.
+    /// The result of an increment, an append, a compare-and-set or an expiry.
     pub value: i64,
     /// Collections and keyspaces that were dropped.
     pub dropped: u64,
@@ -33,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// What such a change of a key says, as [`Outcome::value`] keeps it.
+/// The result of such a change of a key, in the form that [`Outcome::value`] stores.
 pub trait OutcomeValue: Copy {
     /// As a number: a `bool` as 0 or 1.
     fn outcome_value(self) -> i64;

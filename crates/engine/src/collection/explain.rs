@@ -21,7 +21,7 @@ pub struct Explain {
     pub text: Option<TextPlan>,
     /// How the legs became one score; absent with one leg.
     pub fusion: Option<String>,
-    /// Rows that were ranked anew by their token vectors; absent where none were to be.
+    /// Rows that were reranked by their token vectors; absent if none were to be.
     pub reranked: Option<usize>,
     /// Times the search restarted because a hit vanished between finding and reading it.
     pub retries: u32,

@@ -15,11 +15,11 @@ use crate::{Error, Result};
 /// Named fields of one collection.
 const FIELDS_MAX: usize = 64;
 
-/// What the vectors of a named field are. The options are fixed when the field is created; options that are left out
-/// keep an existing field's values.
+/// The options of a named vector field. They are fixed when the field is created; omitted options keep an existing
+/// field's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorFieldOptions {
-    /// What its values are; default dense.
+    /// The kind of its values; default dense.
     pub kind: Option<FieldKind>,
     /// Components, 2 to 4096. A new field needs it, unless it is sparse.
     pub dim: Option<usize>,

@@ -1,4 +1,4 @@
-//! What a listing says of a collection, open or not.
+//! The description of a collection in listings, whether it is open or not.
 //!
 //! **Useful for** listings, statistics and metrics, which clients poll every few seconds: a closed collection stays
 //! closed, and an open one keeps its memory. **Not for** finding damage in a closed collection's index files: opening
@@ -25,7 +25,7 @@ use crate::state::segment::Segment;
 use crate::{Error, Result};
 
 impl Collection {
-    /// What the collection is and holds, now.
+    /// Describes the collection and its contents as they are now.
     pub fn info(&self) -> CollectionInfo {
         self.core.info()
     }
@@ -73,7 +73,7 @@ impl CollectionInfo {
     }
 }
 
-/// What a listing says of a collection's indexes.
+/// The indexes of a collection, as a listing describes them.
 struct Indexes {
     fresh_rows: u64,
     segments: usize,

@@ -48,14 +48,14 @@ pub(crate) fn embed_texts(
         work();
     });
     let Made { vectors, failed } = made.into_inner();
-    // What was made before something failed is kept; what was not has its turn again, and tells if it fails alone.
+    // Vectors made before a failure are kept; the other texts get another turn, and report an error if they fail alone.
     match failed {
         Some(error) if vectors.iter().all(Option::is_none) => Err(error),
         _ => Ok(vectors),
     }
 }
 
-/// What the threads have made so far.
+/// The threads' results so far.
 struct Made {
     vectors: Vec<Option<Vec<f32>>>,
     failed: Option<Error>,

@@ -96,7 +96,7 @@ pub struct CollectionOptions {
     pub element: Option<Element>,
     /// Named vector fields besides. Missing ones are created; existing ones that are left out stay.
     pub vectors: BTreeMap<String, VectorFieldOptions>,
-    /// What makes vectors of texts that come without one.
+    /// The embedder for texts that come without a vector.
     pub embedder: EmbedderChoice,
     /// Language of the texts, for stemming and stop words. Default `english`.
     pub language: Option<String>,
@@ -110,7 +110,7 @@ pub struct Collection {
     pub(crate) call: Call,
 }
 
-/// What all handles of one collection share.
+/// The state that all handles of one collection share.
 pub(crate) struct Core {
     pub shared: Arc<Runtime>,
     pub tenant: Arc<Tenant>,
@@ -134,7 +134,7 @@ pub(crate) struct Core {
     pub row_length: RowLength,
 }
 
-/// What background work is asked to do for a collection, and whether anybody uses it.
+/// Requests to background work for a collection, and whether anybody uses the collection.
 pub(crate) struct Upkeep {
     /// Someone waits until everything is indexed.
     pub flush_wanted: AtomicBool,
@@ -167,14 +167,14 @@ pub(crate) struct LateVectors {
     pub embedded_upto: AtomicU64,
 }
 
-/// What only the writer changes.
+/// State that only the writer changes.
 pub(crate) struct Writer {
     pub counters: Counters,
     /// Rows whose vector is still to come.
     pub pending: RoaringTreemap,
 }
 
-/// What a collection is, for listings.
+/// The description of a collection, for listings.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CollectionInfo {
     /// The name within its tenant.

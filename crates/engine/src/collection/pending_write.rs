@@ -49,7 +49,7 @@ impl Collection {
         self.begin_upsert_within(None, records)
     }
 
-    /// Waits until there is memory for a batch of records of so many bytes, for callers that build the records
+    /// Waits until there is memory for a batch of records of `bytes` bytes, for callers that build the records
     /// afterwards.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// What it changes about what the tenant has stored. `writer`: as it was when this was planned.
+    /// Returns its change to the tenant's stored totals. `writer`: its state when this was planned.
     pub fn delta(&self, writer: &Writer) -> Delta {
         let difference = |after: u64, before: u64| after as i64 - before as i64;
         Delta {
@@ -282,7 +282,7 @@ impl<'d> Draft<'d> {
             let vector_bytes = field.encode(&vector)?;
             self.bytes_taken += vector_bytes.len();
             self.batch.put(Table::Vectors, field.key(self.core.shard, row), vector_bytes);
-            // What is searched is what is stored: components that were rounded are rounded here, too.
+            // Searches see the stored values: components that were rounded are rounded here, too.
             vectors.push((field.id, field.as_stored(vector)?));
         }
         Ok(vectors)

@@ -34,7 +34,7 @@ type Result<T> = std::result::Result<T, Trouble>;
 /// Rows, best first, with their scores.
 pub(crate) struct Ranking {
     pub rows: Vec<(u64, f32, Legs)>,
-    /// What was looked at of the segments; empty when they are passed by.
+    /// The views of the segments that were examined; empty when segments are skipped.
     pub segments: Vec<SegmentView>,
     /// False when a row was gone before it could be compared.
     pub complete: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Ranking {
     pub explain: Explain,
 }
 
-/// What the legs of one pass look at.
+/// The input of the legs of one pass.
 struct Pass<'p> {
     reader: &'p dyn Reader,
     view: View,
@@ -190,7 +190,7 @@ fn leg_depth(search: &Search, query: &Query<'_>) -> usize {
     depth + usize::from(query.exclude.is_some())
 }
 
-/// What is known of a vector leg before it is searched.
+/// Describes a vector leg before it is searched.
 fn plan_of(leg: &QueryLeg<'_>, view: &View) -> VectorPlan {
     VectorPlan {
         metric: leg.field.metric.to_string(),

@@ -199,7 +199,7 @@ impl Core {
         Ok(())
     }
 
-    /// What so many records are estimated to hold.
+    /// Estimates the bytes that this many records hold.
     pub(crate) fn estimate_records(&self, records: usize, vectors: bool) -> u64 {
         let vector_bytes = if vectors { self.fields().components_bytes() * records } else { 0 };
         self.row_length.estimate(records) + vector_bytes as u64

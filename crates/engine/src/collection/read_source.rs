@@ -14,7 +14,7 @@ use crate::state::State;
 pub(crate) struct ReadSource<'p> {
     pub state: &'p RwLock<State>,
     pub reader: &'p dyn Reader,
-    /// What ends the wait for the answer.
+    /// The limits on the wait for the answer.
     pub waits: &'p Waits,
 }
 

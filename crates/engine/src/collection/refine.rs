@@ -39,7 +39,7 @@ pub struct Refine {
     pub prefix: bool,
     /// Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     pub score_threshold: Option<f32>,
-    /// The best rows are ranked anew by their token vectors, and their scores are those of that comparison.
+    /// Reranks the best rows by their token vectors; their scores are those of that comparison.
     pub rerank: Option<Rerank>,
 }
 
@@ -71,7 +71,7 @@ impl Search {
 }
 
 impl Core {
-    /// What a search reports with the hits.
+    /// Returns the facets that a search reports with the hits.
     pub(crate) fn facets_of(&self, place: ReadSource<'_>, search: &Search) -> Result<Vec<FieldValues>> {
         match &search.refine.facets[..] {
             [] => Ok(Vec::new()),

@@ -51,7 +51,7 @@ impl Mode {
     }
 }
 
-/// What hits carry besides id and score.
+/// The parts of a record that hits carry besides id and score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Include {
     /// The record's text and context.
@@ -91,9 +91,9 @@ pub struct Search {
     pub limit: usize,
     /// Best hits to leave out: those of earlier pages.
     pub offset: usize,
-    /// What hits carry.
+    /// The data that hits carry.
     pub include: Include,
-    /// What the search reports with the hits, and which of the best rows are hits.
+    /// The data reported with the hits, and the choice of hits among the best rows.
     pub refine: Refine,
     /// How several legs become one score.
     pub fusion: Fusion,
@@ -290,7 +290,7 @@ pub struct Answer {
     pub hits: Vec<Hit>,
     /// Why an index was not used, one sentence each; empty when all is well. The hits are correct either way.
     pub degraded: Vec<String>,
-    /// What [`Refine::facets`] asked for, in its order.
+    /// The values that [`Refine::facets`] asked for, in its order.
     pub facets: Vec<FieldValues>,
     /// The offset of the next page, if there may be one.
     pub next_offset: Option<usize>,

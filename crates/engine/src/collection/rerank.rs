@@ -1,4 +1,4 @@
-//! Late interaction: the best rows of a search ranked anew by a vector for each token.
+//! Late interaction: reranks the best rows of a search by a vector for each token.
 //!
 //! **Useful for** precision at the top: words and single vectors find candidates, token vectors order them. **Not for** finding: a field
 //! of token vectors has no index.
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 /// Rows whose vectors are in memory at once: some MB.
 const ROWS_AT_ONCE: usize = 32;
 
-/// How the best rows are ranked anew.
+/// How to rerank the best rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rerank {
     /// A field of token vectors.
@@ -35,7 +35,8 @@ impl Rerank {
     pub const CANDIDATES: usize = 100;
 
     /// # Errors
-    /// `Invalid` for a field that is none of token vectors, for vectors of another dimension, and for fewer candidates than hits.
+    /// `Invalid` for a field that does not hold token vectors, for vectors of another dimension, and for fewer
+    /// candidates than hits.
     pub(crate) fn check(&self, fields: &Fields, depth: usize) -> Result<()> {
         let field = fields.named(&self.field)?;
         if field.kind() != FieldKind::Tokens {

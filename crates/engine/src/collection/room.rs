@@ -9,9 +9,9 @@ use crate::{Error, ErrorKind, Result};
 /// How long a writer waits for room before it says so.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// Room for a batch that changes these collections and is estimated to so many bytes. Its writer waits while fresh rows are over their
-/// share, and while batches under way are over theirs. Nobody has room for a batch while it waits for fresh rows to be sealed:
-/// others may have no need to.
+/// Reserves room for a batch that changes these collections and is estimated at `bytes` bytes. Its writer waits while
+/// fresh rows are over their share, and while batches in flight are over theirs. No writer holds room for a batch while
+/// it waits for fresh rows to be sealed: others may have no need to wait.
 pub(crate) fn reserve_for_batch<'s>(shared: &'s Runtime, cores: &[&Core], bytes: u64) -> Result<Reservation<'s>> {
     loop {
         cores.iter().try_for_each(|core| core.wait_for_room())?;

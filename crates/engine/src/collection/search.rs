@@ -22,7 +22,7 @@ use crate::runtime::{Reservation, SMALL_BYTES_MAX};
 use crate::vector_value::VectorValue;
 use crate::{Error, Result, What};
 
-/// What a candidate of one leg takes on its way through comparing and ranking.
+/// The memory that a candidate of one leg takes while it is compared and ranked.
 const CANDIDATE_BYTES: usize = 128;
 /// Times a search restarts because a row vanished under it, before it answers with the remaining rows.
 const RETRIES_MAX: u32 = 5;

@@ -2,7 +2,7 @@
 //!
 //! **Useful for** fields of learned weights. **Not for** words, which the text leg counts.
 //!
-//! **Invariant:** the leg is exact; a row that shares no term with the query is none of it.
+//! **Invariant:** the leg is exact; it leaves out rows that share no term with the query.
 
 use nuthatch_sparse::SparseVector;
 
@@ -12,7 +12,7 @@ use crate::collection::ranking::{BestRows, Filtered, Trouble};
 use crate::descriptor::field::Field;
 use crate::state::View;
 
-/// What the leg is asked.
+/// The parameters of the leg's search.
 pub(crate) struct AskSparse<'a> {
     pub field: &'a Field,
     pub query: &'a SparseVector,

@@ -1,7 +1,7 @@
 //! Changing fields of records that are there, without sending the records again.
 //!
-//! **Useful for** tags, states, counts of use: whatever changes oftener than the text. **Not for** another text or vector: `upsert` takes
-//! those, since they are indexed and embedded anew.
+//! **Useful for** tags, states, counts of use: anything that changes more often than the text. **Not for** another text
+//! or vector: `upsert` takes those, since they are indexed and embedded again.
 //!
 //! **Invariant:** no change that another writer makes at the same time is lost: records are written only if they are as they were read,
 //! and read again if not. A record keeps its text and its vectors, and one that the change leaves as it is costs no write.
@@ -34,7 +34,7 @@ const LOT_BYTES: usize = 4 << 20;
 pub struct RecordChange {
     /// The records. Unknown ids are passed over.
     pub ids: Vec<String>,
-    /// What becomes of their fields.
+    /// The change to their fields.
     #[serde(with = "crate::codec::change")]
     pub change: FieldChange,
 }

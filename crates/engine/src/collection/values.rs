@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result};
 /// The most values of one field, and the most bytes of all fields' values.
 const VALUES_MAX: usize = 200_000;
 const VALUES_BYTES_MAX: usize = 32 << 20;
-/// What a value takes besides its text.
+/// The memory that a value takes besides its text.
 const VALUE_BYTES: usize = 64;
 /// Values after which the memory pool is told, and the caller looked for.
 const TOLD_EVERY: usize = 1024;

@@ -35,7 +35,7 @@ enum RowLocation {
     },
 }
 
-/// What the leg is asked.
+/// The parameters of the leg's search.
 pub(crate) struct Ask<'a> {
     pub field: &'a Field,
     pub query: &'a [f32],

@@ -27,7 +27,7 @@ const LARGE_PAGE_ROWS: usize = 256;
 /// Rows whose vectors are read together: whether that is one pass is decided for each lot.
 const VECTORS_AT_ONCE: usize = 1024;
 
-/// What is wanted of records.
+/// The parts of records that a caller wants.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Id, text or context.
@@ -152,8 +152,8 @@ impl Core {
         Ok(rows.last().filter(|_| is_full).map(u64::to_string))
     }
 
-    /// Whether going through all records with so many bytes of vectors each leaves nothing else in the store's cache, of which the write
-    /// buffers take up to half.
+    /// Whether a pass over all records, with `vector_bytes` bytes of vectors each, leaves nothing else in the store's
+    /// cache, of which the write buffers take up to half.
     fn is_larger_than_the_cache(&self, vector_bytes: usize) -> bool {
         let rows = self.state.read().rows_shown();
         rows.saturating_mul(vector_bytes as u64) > self.shared.memory.budget.store.cache_bytes as u64 / 2

@@ -23,10 +23,10 @@ pub const BATCH_BYTES_MAX: usize = 128 << 20;
 
 /// Times that a batch's bytes are in memory at most while it is written.
 pub(crate) const COPIES: u64 = 3;
-/// What a row of a batch takes besides: its keys, the lists that it is in, its words.
+/// The overhead of a row of a batch: its keys, the lists that it is in, its words.
 const ROW_OVERHEAD_BYTES: usize = 512;
 
-/// What an upsert did.
+/// The result of an upsert.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upserted {
     /// Records with an id that was not there.
@@ -35,7 +35,7 @@ pub struct Upserted {
     pub replaced: u64,
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// Records that were there and are gone.
@@ -135,7 +135,7 @@ impl Core {
         self.begin_reserved(set, call, |bytes| reserve_for_batch(&self.shared, &[self], bytes))
     }
 
-    /// The same with memory that `reserve` reserves for a batch of so many bytes.
+    /// The same, with memory that `reserve` reserves for a batch of the given number of bytes.
     pub(crate) fn begin_reserved<Reserved>(
         &self,
         mut set: WriteSet,
@@ -288,7 +288,7 @@ pub(crate) fn row_from(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// What a record adds to a batch.
+/// Returns the bytes that a record adds to a batch.
 pub(crate) fn record_bytes(record: &Record) -> usize {
     let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
     let vectors = record.vector.as_ref().map_or(0, |vector| vector.len() * 4)

@@ -101,7 +101,7 @@ fn may_be_closed(core: &Core) -> bool {
     let is_wanted =
         core.upkeep.flush_wanted.load(Ordering::SeqCst) || core.upkeep.optimize_wanted.load(Ordering::SeqCst);
     let state = core.state.read();
-    // What waits for its vector is looked for at the next opening of the folder alone.
+    // Records that wait for their vectors are looked for only at the next opening of the folder.
     let is_pending = state.vectors.if_any().is_some() && core.embeds_later().unwrap_or(false);
     !is_wanted && !is_muted && !is_pending && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS
 }

@@ -87,8 +87,8 @@ impl Database {
         self.inner.registry.collection_names(self.tenant.number)
     }
 
-    /// What every collection is and holds. Closed ones stay closed: clients that poll figures every few seconds must
-    /// not take memory from searches.
+    /// Describes every collection and its contents. Closed ones stay closed: clients that poll figures every few
+    /// seconds must not take memory from searches.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let mut infos = Vec::new();
@@ -148,7 +148,8 @@ impl Database {
 }
 
 impl Registry {
-    /// What all handles of a collection share; `None` when there is no such collection. The caller holds the catalog.
+    /// Returns the state that all handles of a collection share; `None` when there is no such collection. The caller
+    /// holds the catalog.
     fn core(&self, tenant: &Arc<Tenant>, name: &str) -> Result<Option<Arc<Core>>> {
         if let Some(core) = self.collections.lock().get(tenant.number, name) {
             return Ok(Some(core.clone()));
@@ -170,7 +171,8 @@ impl Registry {
         Ok(core)
     }
 
-    /// What all handles of a collection share; `NotFound`, with the names that there are, when there is none.
+    /// Returns the state that all handles of a collection share; `NotFound`, with the existing names, when there is
+    /// none.
     pub(crate) fn existing_core(&self, tenant: &Arc<Tenant>, name: &str) -> Result<Arc<Core>> {
         self.shared.check_open()?;
         let found = {

@@ -18,16 +18,16 @@ pub struct Finding {
     pub path: PathBuf,
     /// How it differs from what it should be.
     pub what: String,
-    /// What to do next.
+    /// The next step to take.
     pub remedy: String,
 }
 
-/// What a check of the whole folder found.
+/// The findings of a check of the whole folder.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Doctor {
     /// Damage, in the order in which it was found; empty when all is well.
     pub findings: Vec<Finding>,
-    /// What opening the folder has repaired and is not damage: the torn end of a log after a crash.
+    /// Repairs made on opening the folder that do not count as damage: the torn end of a log after a crash.
     pub notes: Vec<String>,
     /// Indexes that are not in use now, one sentence each; they are rebuilt in the background.
     pub degraded: Vec<String>,

@@ -25,7 +25,7 @@ pub(crate) fn start(registry: &Arc<Registry>) -> Result<JoinHandle<()>> {
     thread.map_err(|error| Error::internal(format!("starting nuthatch-grams: {error}")))
 }
 
-/// What was there when it looked last.
+/// The state that the last look found.
 struct Seen {
     latest: u64,
     spaces: usize,
@@ -48,7 +48,7 @@ fn run(registry: &Registry) {
                 return;
             }
         }
-        // Whoever waits for the index does the work himself, and hears then why it fails.
+        // A caller that waits for the index does the work itself, and learns then why it fails.
         pause = match round(registry, &mut seen) {
             Ok(()) => ROUND,
             Err(_) => AFTER_FAILURE,

@@ -17,7 +17,7 @@ const AGED_EVERY: Duration = Duration::from_secs(10);
 /// Time between two releases while the system is short of memory.
 const PRESSED_EVERY: Duration = Duration::from_secs(10);
 
-/// What the idle thread remembers from one look to the next.
+/// State that the idle thread keeps from one look to the next.
 pub(crate) struct Idle {
     latest: u64,
     written: Instant,

@@ -1,10 +1,10 @@
-//! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers; and the cache of index
-//! blocks, which gives way to that and to [answers](crate::runtime::MemoryPool).
+//! The memory that open indexes keep, held within the budget: norms, dictionaries, row ids, readers; and the cache of
+//! index blocks, which gives way to these and to [answers](crate::runtime::MemoryPool).
 //!
 //! It has a share, `rest`. When open collections hold more, those without recent calls are closed; the excess of the
-//! others is taken from the block cache, down to a quarter of the cache's share; whatever exceeds that is closed as
-//! soon as no caller holds it, the largest first. So many small collections cost files and a moment to open them again,
-//! and a large one costs cache, never memory.
+//! others is taken from the block cache, down to a quarter of the cache's share; anything beyond that is closed as soon
+//! as no caller holds it, the largest first. Many small collections therefore cost files and a moment to open them
+//! again, and a large one costs cache, never memory.
 //!
 //! **Invariant:** after [`Runtime::fit`](crate::runtime::Runtime::fit), caches and residents together hold no more than their shares, unless callers hold collections
 //! that take more than the share and three quarters of the cache.

@@ -99,7 +99,7 @@ impl Database {
 }
 
 impl Registry {
-    /// What all handles of a keyspace share.
+    /// Returns the state that all handles of a keyspace share.
     pub(crate) fn space(&self, tenant: &Arc<Tenant>, name: &str, kind: Kind, create: bool) -> Result<Arc<Space>> {
         self.shared.check_open()?;
         let known = || -> Result<Option<Arc<Space>>> {

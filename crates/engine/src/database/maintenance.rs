@@ -32,7 +32,7 @@ pub(crate) fn start(registry: &Arc<Registry>, threads: &mut Vec<JoinHandle<()>>)
     Ok(())
 }
 
-/// What a thread does.
+/// The work of a maintenance thread.
 #[derive(Clone, Copy)]
 struct Job {
     name: &'static str,

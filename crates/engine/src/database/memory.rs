@@ -73,7 +73,8 @@ impl Mappings {
     }
 }
 
-/// What is resident, as one reading of `/proc/self/smaps` tells, which takes some milliseconds. `None` where there is none.
+/// Returns the resident memory, from one reading of `/proc/self/smaps`, which takes some milliseconds. `None` where
+/// that file does not exist.
 pub(crate) fn mapped() -> Option<(ProcessMemory, Mappings)> {
     let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
     Some((ProcessMemory::of(&smaps), Mappings::of(&smaps)))
@@ -86,7 +87,7 @@ pub(crate) struct Accounted {
     pub heap_other_bytes: u64,
     /// Freed, kept by the allocator, and resident.
     pub heap_free_bytes: u64,
-    /// What other allocators in the process have of the system: Python has one of its own.
+    /// Memory that other allocators in the process hold: Python has its own.
     pub foreign_bytes: u64,
     pub stack_bytes: u64,
     pub program_bytes: u64,
@@ -95,7 +96,8 @@ pub(crate) struct Accounted {
 impl Accounted {
     /// `parts`: bytes of heap that the engine's parts say they hold.
     pub fn new(parts: u64, heap: HeapUsage, mappings: Mappings) -> Self {
-        // What was handed out and never written to is not resident, nor is what was freed and given back.
+        // Memory that was handed out and never written to is not resident, nor is memory that was freed and returned to
+        // the system.
         let in_use = heap.in_use_bytes.min(mappings.heap_bytes);
         let kept = mappings.heap_bytes - in_use;
         let heap_free_bytes = kept.min(heap.free_bytes);

@@ -11,7 +11,7 @@ use crate::folder::FORMAT_VERSION;
 use crate::index::{Indexed, SEGMENTS};
 use crate::{Error, Result};
 
-/// What a migration would change, or has changed.
+/// The changes that a migration would make, or has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Migration {
     /// The folder's format, and the one that this program writes.
@@ -29,13 +29,13 @@ pub struct MigrationStep {
     pub collection: String,
     /// The part, and its layout.
     pub what: String,
-    /// What happens to it.
+    /// The action taken on it.
     pub action: String,
 }
 
 impl Database {
-    /// What [`migrate`](Self::migrate) would do. Changes nothing. Best asked of a database opened without background
-    /// work, which might rebuild an unusable index first.
+    /// Returns the changes that [`migrate`](Self::migrate) would make. Changes nothing. Best called on a database
+    /// opened without background work, which might rebuild an unusable index first.
     pub fn migration(&self) -> Result<Migration> {
         self.each_of_an_earlier_layout(&mut |_, _| Ok(()))
     }

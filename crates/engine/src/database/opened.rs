@@ -1,4 +1,4 @@
-//! What is open, by tenant and name.
+//! Open collections and keyspaces, by tenant and name.
 
 use std::collections::HashMap;
 

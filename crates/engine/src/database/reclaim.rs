@@ -23,7 +23,7 @@ const WITHOUT_TENANT: u32 = 1;
 /// The last version whose receipts counted no snapshots.
 const WITHOUT_SNAPSHOTS: u32 = 2;
 
-/// What to erase from a collection.
+/// The data to erase from a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Erase {
     /// Records by id; ids that are not there are passed over.
@@ -36,7 +36,8 @@ pub enum Erase {
     Files(String),
 }
 
-/// What a [`Database::reclaim`] did. Kept as JSON in `receipts/`; it names files and counts, and nothing that was in them.
+/// The record of a [`Database::reclaim`]. Stored as JSON in `receipts/`; it names files and counts, and nothing of what
+/// the files contained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Version of the receipt's layout.
@@ -315,7 +316,7 @@ fn empty_quarantine(shared: &Runtime, tenant: Option<&Tenant>) -> Result<()> {
     Ok(())
 }
 
-/// What is in a folder; nothing when it does not exist.
+/// Returns the entries of a folder; none when it does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

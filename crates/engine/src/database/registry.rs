@@ -1,4 +1,4 @@
-//! What is open in a folder and of whom: collections, keyspaces, tenants, snapshots.
+//! The open collections, keyspaces, tenants and snapshots of a folder, and their owners.
 //!
 //! **Useful for** finding one of them by its tenant and name, and for what concerns all that are open. **Not for** the store and the
 //! memory that they share: that is the [`Runtime`]'s, which stands below them.
@@ -36,7 +36,7 @@ pub(crate) struct Registry {
     /// One backup at a time.
     pub backing_up: Mutex<()>,
     pub snapshots: Snapshots,
-    /// What makes the indexes of a collection when it is opened.
+    /// Constructors of a collection's indexes, called when it is opened.
     pub indexes: RwLock<Vec<MakeIndex>>,
 }
 

@@ -31,7 +31,7 @@ use crate::tenant::{DEFAULT, Record, last_number, put_last_number, records};
 use crate::tree::mend_trees;
 use crate::{Error, Result};
 
-/// What a repair found and did.
+/// The findings and actions of a repair.
 #[derive(Clone, Debug, Default)]
 pub struct RepairOutcome {
     /// Damaged files of the store. Copies of them are in the quarantine folder.
@@ -50,8 +50,8 @@ pub struct RepairOutcome {
 }
 
 impl Database {
-    /// What [`repair`](Self::repair) would find damaged in the store, and what it would lose; changes nothing. It does
-    /// not check indexes: damage there loses nothing.
+    /// Returns the damage that [`repair`](Self::repair) would find in the store, and what it would lose; changes
+    /// nothing. It does not check indexes: damage there loses nothing.
     pub fn repair_plan(root: &Path, options: &Options) -> Result<Vec<Damage>> {
         let folder = Folder::at(root);
         if !folder.store().is_dir() {
@@ -106,7 +106,7 @@ impl Database {
                 let core = scope.borrow(&name)?;
                 if let Some(damage) = outcome.store.first() {
                     outcome.records_lost += mend_collection(&core)?;
-                    // What the indexes know of the lost part cannot be told from what they know of the rest.
+                    // The indexes cannot tell their entries for the lost part from those for the rest.
                     let why = Error::corrupt(&damage.path, "the store was repaired, and the repair lost records");
                     core.indexes.iter().for_each(|index| core.note_damage(&why, index.id()));
                 }
@@ -190,7 +190,7 @@ impl Database {
     }
 }
 
-/// What the rows of a collection say of it.
+/// The state of a collection according to its rows.
 struct Census {
     /// The row of each id, and what its tenant's limit counts for it.
     newest: HashMap<String, (u64, u64)>,

@@ -5,7 +5,7 @@ use crate::call::IdempotencyRecord;
 use crate::database::Database;
 
 impl Database {
-    /// What a session did last.
+    /// Returns the last write of a session.
     pub fn last_write_of(&self, session: &str) -> Result<Option<IdempotencyRecord>> {
         IdempotencyRecord::read(&*self.inner.shared.store()?, session)
     }

@@ -1,4 +1,4 @@
-//! What a database holds, on disk and in memory, by part.
+//! Statistics of a database, on disk and in memory, by part.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::database::memory::{self, Accounted};
 use crate::index::TEXT;
 use crate::snapshot::Lookup;
 
-/// What a database holds, on its disk and in memory.
+/// Statistics of a database, on disk and in memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     /// All collections of the tenant.
@@ -47,7 +47,7 @@ pub struct DiskStats {
 /// Resident bytes by part, and what the operating system measures for the whole process.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryStats {
-    /// What the engine may use: [`crate::Options`] sets it.
+    /// The memory that the engine may use, set by [`crate::Options`].
     pub budget_bytes: u64,
     /// RocksDB's cache, its write buffers included.
     pub store_cache_bytes: u64,
@@ -75,7 +75,7 @@ pub struct MemoryStats {
     pub heap_other_bytes: u64,
     /// Freed, and kept by the allocator for the next allocation.
     pub heap_free_bytes: u64,
-    /// What other allocators of the process have, Python's for one.
+    /// Memory that other allocators of the process hold, such as Python's.
     pub foreign_bytes: u64,
     /// Stacks of all threads.
     pub stack_bytes: u64,
@@ -181,7 +181,7 @@ impl Database {
 }
 
 impl MemoryStats {
-    /// What open collections hold.
+    /// Sums the memory that open collections hold.
     fn of(cores: &[Arc<Core>]) -> Self {
         let mut memory = Self::default();
         for core in cores {

@@ -99,7 +99,7 @@ impl Database {
         self.administrator("listing tenants")?.tenant_names()
     }
 
-    /// What every tenant may have and has. Takes a look at the counters of all their collections and keyspaces.
+    /// Returns the limits and the usage of every tenant. Reads the counters of all their collections and keyspaces.
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
         let registry = self.administrator("listing tenants")?;
         let shared = &registry.shared;
@@ -108,7 +108,7 @@ impl Database {
         known.map(|(name, record)| registry.tenant_info(name, record)).collect()
     }
 
-    /// What a tenant may have, and what it has.
+    /// Returns the limits and the usage of a tenant.
     ///
     /// # Errors
     /// As those of [`tenant`](Self::tenant).
@@ -118,7 +118,7 @@ impl Database {
         registry.tenant_info(name.to_string(), record)
     }
 
-    /// Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
+    /// Sets the limits of a tenant, for every write that begins afterwards. Existing data stays, even above the limit.
     ///
     /// # Errors
     /// As those of [`tenant`](Self::tenant).
@@ -134,13 +134,13 @@ impl Database {
         shared.make_durable(position, Durability::Commit)
     }
 
-    /// What the tenant of this handle may have. The default tenant has no limits.
+    /// Returns the limits of this handle's tenant. The default tenant has no limits.
     pub fn limits(&self) -> Result<TenantLimits> {
         self.check_open()?;
         Ok(self.tenant.limits())
     }
 
-    /// What the tenant of this handle has stored.
+    /// Returns the stored totals of this handle's tenant.
     ///
     /// # Errors
     /// `Invalid` for the default tenant, which is not counted.
@@ -158,7 +158,7 @@ impl Database {
         Self { tenant, ..self.clone() }
     }
 
-    /// What belongs to all tenants, for the handle that may touch it.
+    /// Returns the registry, which belongs to all tenants, if this handle may use it.
     pub(crate) fn administrator(&self, what: &str) -> Result<&Arc<Registry>> {
         self.inner.shared.check_open()?;
         match self.tenant.is_default() {
@@ -187,7 +187,7 @@ impl Database {
 }
 
 impl Registry {
-    /// What all handles of a tenant share.
+    /// Returns the state that all handles of a tenant share.
     fn tenant(&self, name: &str) -> Result<Arc<Tenant>> {
         let record = self.tenant_record(name)?;
         Ok(self.tenant_of(name, &record))

@@ -1,4 +1,4 @@
-//! The passages of trees: the collection in which they lie beside the keyspace of the trees.
+//! The passages of trees: the collection that holds them, next to the keyspace of the trees.
 
 use crate::Result;
 use crate::call::Choice;

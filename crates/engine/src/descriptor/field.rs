@@ -36,11 +36,11 @@ const TOKENS_FROM: FieldId = 0xC000;
 /// Before the components of a stored value of several vectors: how many each has.
 const TOKENS_HEAD_BYTES: usize = 2;
 
-/// What memory is reserved for before values are read: of passages, about.
+/// Sizes for which memory is reserved before values are read: about those of passages.
 const TERMS_GUESSED: usize = 150;
 const TOKENS_GUESSED: usize = 180;
 
-/// What the values of a field are.
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FieldKind {
     /// A vector.
@@ -96,7 +96,7 @@ impl std::str::FromStr for FieldKind {
     }
 }
 
-/// What the keys of named fields have before the field's number: more than any row id begins with.
+/// The byte before the field's number in the keys of named fields: higher than the first byte of any row id.
 const NAMED: u8 = 0xFF;
 
 /// Rows that a scan may skip for each wanted one, before reading each by itself is cheaper.
@@ -156,7 +156,7 @@ impl Field {
         rest.first_chunk().map(|number| FieldId::from_be_bytes(*number))
     }
 
-    /// What its values are.
+    /// Returns the kind of its values.
     pub fn kind(&self) -> FieldKind {
         FieldKind::of(self.id)
     }
@@ -451,7 +451,7 @@ impl Fields {
         Ok(found)
     }
 
-    /// What one vector of each field takes in memory, as it is read.
+    /// Returns the memory that one vector of each field takes, as it is read.
     pub fn components_bytes(&self) -> usize {
         let of_field = |field: &Field| field.dim.unwrap_or(0) * field.rows_guessed() + 2 * field.terms_guessed();
         self.all.iter().map(|field| of_field(field) * size_of::<f32>()).sum()

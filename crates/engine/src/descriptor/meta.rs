@@ -1,4 +1,4 @@
-//! What the catalog knows of a collection.
+//! A collection's entry in the catalog.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -85,7 +85,7 @@ impl Meta {
     }
 }
 
-/// What collections had before they could choose.
+/// The element type of collections that predate the choice.
 fn default_element() -> String {
     Element::F32.to_string()
 }
@@ -106,7 +106,7 @@ pub(crate) struct Counters {
     /// Rows whose unnamed vector is still to come: as many as there are to-do rows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pending: u64,
-    /// What a tenant's limit counts; nothing is counted of the default tenant.
+    /// The bytes that count towards a tenant's limit; nothing is counted for the default tenant.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
 }

@@ -19,7 +19,7 @@ use crate::descriptor::meta::Meta;
 #[derive(Clone, Debug)]
 pub(crate) struct Descriptor {
     pub meta: Meta,
-    /// What `meta` says of the vectors.
+    /// The vector fields that `meta` describes.
     pub fields: Arc<Fields>,
     pub schema: Schema,
 }

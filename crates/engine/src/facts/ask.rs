@@ -134,7 +134,7 @@ pub struct Predicate {
     pub facts: u64,
 }
 
-/// What recording did.
+/// The result of recording facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     /// The number of each fact, in their order; of one that was there, the number that it has.
@@ -145,18 +145,18 @@ pub struct Recorded {
     pub ended: u64,
 }
 
-/// What an erasure removed.
+/// Counts of the data that an erasure removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactsErased {
     /// Facts that stood on these passages alone.
     pub facts: u64,
     /// Sources of facts that stand on others, too.
     pub sources: u64,
-    /// What extractors had found in these passages.
+    /// Results that extractors had found in these passages.
     pub memos: u64,
 }
 
-/// What an upkeep found.
+/// The findings of an upkeep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactsReport {
     /// Facts that it looked at.
@@ -183,7 +183,7 @@ pub struct TracedPassage {
     pub id: String,
 }
 
-/// What stands on passages.
+/// The facts and entities that rest on passages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
     /// The facts that were taken from them, in the order in which they were recorded.

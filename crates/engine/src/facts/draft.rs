@@ -124,7 +124,7 @@ impl<'r> Draft<'r> {
                 break;
             }
         }
-        // What is there already lies before what is new only as far as was read.
+        // Existing keys are known only as far as they were read, so new keys beyond that point are left out.
         let whole_to = scan.cursor.is_some().then(|| keys.last().cloned()).flatten();
         let bound = match from {
             Bound::Unbounded => Bound::Included(prefix.to_vec()),

@@ -15,7 +15,7 @@ pub const VALUE_BYTES_MAX: usize = 8 << 10;
 /// Sources of one fact; a further one is not noted.
 pub const SOURCES_MAX: usize = 1_000;
 
-/// What a fact says of its subject: another entity, or a value.
+/// The object of a fact, which the fact relates to its subject: another entity, or a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Object {
     /// An entity, by its name.
@@ -60,7 +60,7 @@ pub struct NewFact {
     pub sources: Vec<PassageRef>,
     /// From 0 to 1.
     pub confidence: f64,
-    /// Who found it; empty for the caller.
+    /// The extractor that found it; empty for the caller.
     pub extractor: String,
     /// A fact that it takes the place of.
     pub replaces: Option<u64>,
@@ -101,7 +101,7 @@ pub struct SourcePassage {
 pub struct FactSource {
     /// `None`: a caller stands for it.
     pub passage: Option<SourcePassage>,
-    /// Who found it.
+    /// The extractor that found it.
     pub extractor: String,
     /// From 0 to 1.
     pub confidence: f64,
@@ -157,7 +157,7 @@ pub struct Fact {
     pub invalidated: Option<Invalidated>,
     /// The fact that it says the same as, but for when that ended to be true.
     pub revises: Option<u64>,
-    /// What it stands on.
+    /// The sources that support it.
     pub sources: Vec<FactSource>,
 }
 

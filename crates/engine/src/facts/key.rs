@@ -23,7 +23,7 @@
 
 use crate::facts::Object;
 
-/// What facts begin with.
+/// The first key of facts.
 pub const STATE: &[u8] = &[0, b'f'];
 
 const FACT: u8 = 1;
@@ -192,7 +192,7 @@ pub fn all_seen() -> Vec<u8> {
     vec![SEEN]
 }
 
-/// What an extractor saw of a collection begins so.
+/// The key prefix of what an extractor saw of a collection.
 pub fn seen_of(extractor: &Hash, collection: u32) -> Vec<u8> {
     joined(SEEN, &[extractor, &collection.to_be_bytes()])
 }

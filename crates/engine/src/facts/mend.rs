@@ -32,7 +32,8 @@ pub(crate) fn looks_like_facts(reader: &dyn Reader, shard: Shard) -> Result<bool
     Ok(all && facts > 0)
 }
 
-/// Makes indexes, counts and numbers anew from the facts that are there. Rows that cannot be read go; says how many.
+/// Rebuilds indexes, counts and numbers from the existing facts. Removes facts that cannot be read, and returns how
+/// many.
 pub(crate) fn mend_facts(shared: &std::sync::Arc<Runtime>, space: &Space) -> Result<u64> {
     let shard = space.shard;
     let store = shared.store()?;
@@ -58,7 +59,7 @@ pub(crate) fn mend_facts(shared: &std::sync::Arc<Runtime>, space: &Space) -> Res
                 (Some(name), Ok(rule)) if rule.functional => rules.push(name),
                 _ => foreign.push(full.to_vec()),
             },
-            // What extractors saw: without it they are asked again.
+            // Rows of aliases and of what extractors saw: without the latter, extractors are asked again.
             (Some(9..=13), _) if key::is_one(row) => {}
             _ => foreign.push(full.to_vec()),
         }

@@ -11,7 +11,7 @@ use crate::kv::row;
 /// The layout of the rows.
 const LAYOUT: u8 = 1;
 
-/// What is known of facts as a whole.
+/// The state of facts as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     /// The number of the next fact.
@@ -22,14 +22,14 @@ pub(crate) struct State {
     pub invalidated: u64,
 }
 
-/// What is declared of a predicate.
+/// The declaration of a predicate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rule {
     pub functional: bool,
     pub facts: u64,
 }
 
-/// What an extractor found in a passage.
+/// An extractor's result for a passage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Memo {
     /// `Err`: why it failed.
@@ -42,7 +42,7 @@ pub(crate) struct Memo {
     pub collection: u32,
 }
 
-/// What an extractor saw of a record last.
+/// The last state of a record that an extractor saw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub id: String,

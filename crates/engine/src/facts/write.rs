@@ -101,7 +101,8 @@ impl Facts {
         })
     }
 
-    /// Declares of a relation whether a subject has one value of it at a time. What is recorded already stays as it is. True when that is new.
+    /// Declares whether a subject has one value of a relation at a time. Existing facts stay as they are. Returns true
+    /// when the declaration is new.
     pub fn declare(&self, predicate: &str, functional: bool) -> Result<bool> {
         check_predicate(predicate)?;
         self.change(|draft, _| {
@@ -382,7 +383,7 @@ pub(crate) fn end(draft: &mut Draft<'_>, mut fact: Fact, why: EndReason, by: Opt
     draft.update(&fact)
 }
 
-/// The same fact, true until then. What was known before stays known of before.
+/// Replaces the fact by the same fact, true until then. The old one stays on record as what was known before.
 fn revise(draft: &mut Draft<'_>, old: Fact, valid_to: i64, why: EndReason, by: Option<u64>) -> Result<u64> {
     let revised = Fact {
         valid_to: Some(valid_to),

@@ -31,7 +31,7 @@ pub struct AddOptions<'a> {
     pub walk: WalkOptions,
     /// How large passages are.
     pub passages: PassageOptions,
-    /// What becomes of the fields of all passages of these files, also of files that are there as they are.
+    /// The change to the fields of all passages of these files, including unchanged files.
     pub fields: FieldChange,
     /// Return when every vector is there, not when the words are.
     pub wait: bool,
@@ -75,7 +75,7 @@ pub struct Skipped {
     pub is_error: bool,
 }
 
-/// What an `add` did.
+/// The result of an `add`.
 #[derive(Clone, Debug, Default)]
 pub struct AddReport {
     /// Files that the collection did not have.
@@ -123,13 +123,13 @@ pub trait Shelved {
     fn with_passage_sink<T>(&self, work: impl FnOnce(&dyn PassageSink) -> Result<T>) -> Result<T>;
 }
 
-/// What adding asks of the collection, in this process or in another.
+/// The operations that adding files needs from the collection, in this process or in another.
 pub trait PassageSink {
     /// The data folder, which may lie below what is added.
     fn own_folder(&self) -> PathBuf;
     /// Of the embedder for texts without vectors; from here on it is the collection's.
     fn embedding(&self) -> Result<Option<Embedding>>;
-    /// What is stored of a file.
+    /// Returns the stored entry of a file.
     fn entry(&self, path: &str) -> Result<Option<FileEntry>>;
     /// The same of the file `path` or of everything below it as a folder.
     fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>>;
@@ -233,7 +233,7 @@ impl<'c, 'o> Add<'c, 'o> {
         let mut files = Vec::new();
         let mut roots = Vec::new();
         let mut seen = HashSet::new();
-        // What lies at or below these may still be there: it must not be pruned.
+        // Files at or below these paths may still exist: they must not be pruned.
         let mut unread: Vec<PathBuf> = Vec::new();
         let own = self.own_folder();
         for path in paths {
@@ -446,7 +446,7 @@ impl<'c, 'o> Add<'c, 'o> {
         Ok(())
     }
 
-    /// Notes a file that could not be read. What was there of it is no longer true.
+    /// Records a file that could not be read. Its stored passages are outdated and removed.
     fn refuse(&mut self, name: &str, error: ExtractError, old: Option<FileEntry>, pending: &mut Pending) {
         self.skip(error);
         if let Some(old) = old {
@@ -456,7 +456,7 @@ impl<'c, 'o> Add<'c, 'o> {
         }
     }
 
-    /// Counts a file that brings so many passages, and deletes those that it had beyond them.
+    /// Counts a file that now has `passages` passages, and deletes the old ones beyond that number.
     fn replace(&mut self, name: &str, old: Option<&FileEntry>, passages: usize, pending: &mut Pending) {
         match old {
             None => self.report.files_added += 1,
@@ -621,7 +621,8 @@ pub(crate) fn records_of(source: &str, bytes: u64, name: Option<&str>, document:
     document.passages.iter().enumerate().map(of_passage).collect()
 }
 
-/// What a reader of the passage would know from its surroundings: the title (or the file's name) and the headings above it.
+/// Describes the surroundings of a passage as a reader would know them: the title (or the file's name) and the headings
+/// above it.
 fn context(name: Option<&str>, document: &Document, passage: &Passage) -> Option<String> {
     let title = document.title.as_deref().or(name);
     let mut parts: Vec<&str> = title.into_iter().collect();

@@ -50,7 +50,7 @@ mod tests {
         };
         assert_eq!(of(Value::Text("Prices!A2:F20".into()), None), "a.xlsx Prices!A2:F20");
         assert_eq!(of(Value::Text("message 3, b.pdf".into()), Some(4)), "a.xlsx message 3, b.pdf page 4");
-        // What a caller has put there himself is no place.
+        // A value that the caller put there is not a place.
         assert_eq!(of(Value::Int(7), None), "a.xlsx:3");
         assert_eq!(of(Value::Text(String::new()), Some(4)), "a.xlsx page 4");
     }

@@ -39,7 +39,7 @@ pub fn document(
     Ok((report, staging.set.into_inner()))
 }
 
-/// What [`document`] would report, and the revision of what is stored. Nothing is embedded.
+/// Returns what [`document`] would report, and the revision of the stored document. Embeds nothing.
 pub fn preview(
     sink: &dyn PassageSink,
     path: &str,
@@ -52,7 +52,7 @@ pub fn preview(
     Ok((report, revision))
 }
 
-/// What removing one file would change, if it is still of this revision.
+/// Returns the changes that removing one file would make, if it still has this revision.
 pub fn remove_one(sink: &dyn PassageSink, path: &str, revision: &str) -> Result<WriteSet> {
     let staging = Staging::on(sink);
     let entry = staging.entry(path)?;
@@ -71,7 +71,7 @@ fn check_revision(path: &str, stored: Option<&FileEntry>, revision: Option<&str>
     }
 }
 
-/// What removing the file at `path`, or all files below it, would change.
+/// Returns the changes that removing the file at `path`, or all files below it, would make.
 pub fn remove(sink: &dyn PassageSink, path: &str) -> Result<WriteSet> {
     let staging = Staging::on(sink);
     for (path, entry) in staging.entries(path)? {
@@ -84,7 +84,7 @@ pub fn remove(sink: &dyn PassageSink, path: &str) -> Result<WriteSet> {
 /// A sink that keeps what is to go into another.
 struct Staging<'s> {
     sink: &'s dyn PassageSink,
-    /// What was stored of each file when it was looked up.
+    /// The stored entry of each file when it was looked up.
     seen: RefCell<HashMap<String, FileEntry>>,
     set: RefCell<WriteSet>,
     bytes: RefCell<usize>,

@@ -82,7 +82,7 @@ pub struct GraphCounts {
     pub exact: bool,
 }
 
-/// What a deletion of nodes removed.
+/// The counts of what a deletion of nodes removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesDeleted {
     /// That were put; what edges alone name does not count.

@@ -9,7 +9,7 @@ use crate::graph::{Edge, EdgeId, Node, REMOVED_AT_ONCE, Removal, edge_keys, edge
 use crate::kv::{KvOp, Rows, batch_bytes};
 use crate::{Error, ErrorKind, Result};
 
-/// What a batch changes in one graph.
+/// The changes of a batch in one graph.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct GraphChanges {
     /// Key -> its last change.
@@ -75,7 +75,7 @@ impl GraphChanges {
 
     fn delete_node(&mut self, id: &str) {
         self.gone.insert(id.into());
-        // What the batch has put before goes, too.
+        // Edges that the batch put earlier are deleted, too.
         let mut put: Vec<Vec<u8>> = Vec::new();
         for incoming in [false, true] {
             let prefix = key::edges_of(id, None, incoming);

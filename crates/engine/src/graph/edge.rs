@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub struct Edge {
     /// Id of the node that it leads from.
     pub source: String,
-    /// What it says: `links`, `calls`, `knows`. 1 to 255 bytes.
+    /// The type: `links`, `calls`, `knows`. 1 to 255 bytes.
     pub kind: String,
     /// Id of the node that it leads to.
     pub target: String,
@@ -52,7 +52,7 @@ impl Edge {
         self
     }
 
-    /// What identifies it.
+    /// Returns its identifier.
     pub fn id(&self) -> EdgeId {
         EdgeId::new(&self.source, &self.kind, &self.target)
     }

@@ -8,7 +8,7 @@ use crate::graph::{Edge, Node};
 use crate::wording;
 use crate::{Error, Result};
 
-/// What a JSON object is.
+/// The node or edge that a JSON object describes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeOrEdge {
     /// A line with an id.

@@ -16,7 +16,7 @@ const POINTER: u8 = b'i';
 /// Ends a word.
 const END: u8 = 0;
 
-/// What lies under a key.
+/// The kind of row under a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GraphRow {
     Node(String),
@@ -59,17 +59,18 @@ pub(crate) fn pointer(edge: &EdgeId) -> Vec<u8> {
     three(POINTER, &edge.target, &edge.kind, &edge.source)
 }
 
-/// What the keys of all nodes begin with whose ids begin with `prefix`.
+/// Returns the prefix of the keys of all nodes whose ids begin with `prefix`.
 pub fn nodes(prefix: &str) -> Vec<u8> {
     node(prefix)
 }
 
-/// What the keys of all edges begin with.
+/// Returns the prefix of the keys of all edges.
 pub(crate) fn edges() -> Vec<u8> {
     vec![EDGE]
 }
 
-/// What the keys of a node's edges begin with, or of those of one type; of those that come in they are pointers.
+/// Returns the prefix of the keys of a node's edges, or of its edges of one type; for incoming edges, these keys are
+/// pointers.
 pub(crate) fn edges_of(id: &str, kind: Option<&str>, incoming: bool) -> Vec<u8> {
     let mut key = vec![if incoming { POINTER } else { EDGE }];
     for word in std::iter::once(id).chain(kind) {

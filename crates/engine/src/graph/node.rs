@@ -16,7 +16,7 @@ pub const PROPERTIES_BYTES_MAX: usize = 32 << 10;
 pub struct Node {
     /// 1 to 1,024 bytes.
     pub id: String,
-    /// What it is: `document`, `function`, `person`. 1 to 255 bytes.
+    /// The type: `document`, `function`, `person`. 1 to 255 bytes.
     pub kind: String,
     /// Named values, up to 32 KiB.
     #[serde(with = "crate::codec::payload")]

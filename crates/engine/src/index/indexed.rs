@@ -1,4 +1,4 @@
-//! What an index needs of the collection that it is of, which stands above.
+//! The interface through which an index uses its collection, which is in the layer above.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) trait Indexed: Sync {
     /// The vector fields as they are now.
     fn fields(&self) -> Arc<Fields>;
 
-    /// What searches see.
+    /// The state that searches see.
     fn state(&self) -> &RwLock<State>;
 
     /// The locks of work on its indexes.

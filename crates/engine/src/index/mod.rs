@@ -33,8 +33,8 @@ use crate::state::State;
 pub(crate) use crate::state::{IndexId, SEGMENTS, TEXT};
 use crate::{Error, Result};
 
-/// One index of one collection. What searches look at of it lies in the collection's [`State`], so that they see one moment, or in the
-/// index itself.
+/// One index of one collection. The data that searches read is in the collection's [`State`], so that they see one
+/// moment, or in the index itself.
 pub(crate) trait DerivedIndex: Any + Send + Sync {
     fn id(&self) -> IndexId;
 
@@ -97,7 +97,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Why an index that has applied so much cannot be brought up to date: it can if every later change is still in the log.
+    /// Returns why an index that has applied the changes up to `applied` cannot be brought up to date: it can if every
+    /// later change is still in the log.
     pub fn misses(&self, applied: u64) -> Option<String> {
         match applied {
             _ if applied > self.newest => Some("it is ahead of the stored records".into()),
@@ -107,7 +108,7 @@ impl Reach {
     }
 }
 
-/// What makes an index that has yet to be opened.
+/// Constructs an index that has yet to be opened.
 pub(crate) type MakeIndex = fn() -> Arc<dyn DerivedIndex>;
 
 /// The indexes of a collection. Sealing and rebuilding go in this order: writers wait for the first.

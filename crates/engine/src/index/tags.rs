@@ -164,7 +164,7 @@ fn read(collection: &dyn Indexed) -> Result<Body> {
     }
 }
 
-/// What an index without a file would show.
+/// Returns the content that an index without a file would have.
 fn stored(collection: &dyn Indexed) -> Result<Body> {
     let mut body = Body { applied: collection.state().read().sequence, ..Body::default() };
     collection.each_record(&mut |row, bytes| {

@@ -1,4 +1,4 @@
-//! What a collection does for every index it does for a third one, of which it knows nothing.
+//! A collection treats a third index, of which it knows nothing, like every other index.
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -30,7 +30,7 @@ impl Space {
         self.next_due_ms.load(Ordering::Acquire) <= self.now_ms()
     }
 
-    /// Keys that have expired, some of them. Whoever asks removes them and then says when the next are due.
+    /// Returns some of the expired keys. The caller removes them and then reports when the next are due.
     pub(crate) fn due(&self) -> Result<Due> {
         // First, so that what is written meanwhile is not forgotten.
         let before = self.next_due_ms.swap(NEVER, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! What the catalog knows of keyspaces.
+//! The catalog's entries for keyspaces.
 
 use nuthatch_store::{Reader, Shard};
 use serde::{Deserialize, Serialize};

@@ -56,7 +56,7 @@ pub struct Keyspace {
     pub(crate) call: Call,
 }
 
-/// What all handles of one keyspace share.
+/// The state that all handles of one keyspace share.
 pub(crate) struct Space {
     pub(crate) shared: Arc<Runtime>,
     pub(crate) tenant: Arc<Tenant>,
@@ -79,11 +79,11 @@ pub(crate) struct Space {
     pub dropped: AtomicBool,
     /// As they are stored; 0 in keyspaces of the default tenant, where nothing is counted.
     counters: Mutex<Counters>,
-    /// What the module above that writes a kind of keyspace keeps in memory with it.
+    /// The in-memory data of the module above that writes a kind of keyspace.
     attached: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
-/// What a keyspace holds, as its tenant's limits count it: keys that have expired count until they are swept.
+/// The contents of a keyspace, as its tenant's limits count them: expired keys count until they are swept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counters {
     pub keys: u64,
@@ -169,7 +169,7 @@ impl Space {
         }
     }
 
-    /// What is attached, made when nothing is yet. All who ask give the same type.
+    /// Returns the attached data, created on the first call. All callers pass the same type.
     pub(crate) fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> Result<T>) -> Result<Arc<T>> {
         let mut attached = self.attached.lock();
         if let Some(known) = &*attached {

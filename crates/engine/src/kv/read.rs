@@ -17,7 +17,7 @@ use crate::{Error, Result};
 pub(crate) const COUNTED_KEYS: u64 = 10_000;
 /// Values that are read together: what is read has its room when it is looked at.
 const READ_AT_ONCE: usize = 256;
-/// Large values that are read in one go: at least so many, each at most so far from the next by number.
+/// Large values are read in one go from this many on, if each is at most `BLOBS_APART` from the next by number.
 const BLOBS_TOGETHER: usize = 8;
 const BLOBS_APART: u64 = 4;
 
@@ -128,7 +128,7 @@ impl Space {
         self.shared.options.clock.now_ms()
     }
 
-    /// What is stored for a key, if that is in memory; `None` where it is not.
+    /// Returns the stored value of a key if it is in memory; `None` otherwise.
     pub(crate) fn get_cached(&self, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
         self.check_open()?;
         let store = self.shared.store()?;
@@ -144,7 +144,7 @@ impl Space {
         })
     }
 
-    /// What is stored for a key, unless it has expired.
+    /// Returns the stored value of a key, unless it has expired.
     pub(crate) fn stored(&self, reader: &dyn Reader, key: &[u8], now_ms: u64) -> Result<Option<Stored>> {
         let Some(bytes) = reader.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
         Ok(Some(Stored::decode(bytes)?).filter(|stored| !stored.is_expired(now_ms)))
@@ -172,7 +172,7 @@ impl Space {
         Ok(entries)
     }
 
-    /// What is stored as others may have it; `reader` must be the one that gave it.
+    /// Converts a stored value to the form that callers get; `reader` must be the one that returned it.
     pub(crate) fn entry_of(&self, reader: &dyn Reader, stored: Stored) -> Result<Entry> {
         Ok(Entry { value: self.whole(reader, stored.body)?, expires_at_ms: stored.expires_at_ms })
     }
@@ -196,8 +196,8 @@ impl Space {
         Ok(found.map(|meta| meta.id))
     }
 
-    /// Values of the table `blobs`, by number. Numbers that lie close together are read in one go, past the cache: they share
-    /// blocks, and whoever asks for so many reads a whole folder.
+    /// Returns values of the table `blobs`, by number. Numbers that lie close together are read in one go, past the
+    /// cache: they share blocks, and a caller that asks for that many reads a whole folder.
     pub(crate) fn blobs(&self, reader: &dyn Reader, numbers: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
         let mut wanted: Vec<(u64, usize)> = numbers.iter().copied().zip(0..).collect();
         wanted.sort_unstable();

@@ -11,7 +11,7 @@ pub(crate) fn encode<T: Serialize>(value: &T, layout: u8, of: &str) -> Result<Ve
     bytes.map_err(|error| Error::internal(format!("a row of {of} cannot be encoded: {error}")))
 }
 
-/// What [`encode`] wrote with the same layout.
+/// Decodes a row that [`encode`] wrote with the same layout.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8], layout: u8, of: &str) -> Result<T> {
     let broken = |why: &str| Error::internal(format!("a row of {of} cannot be read ({why}); run `nuthatch doctor`"));
     match bytes.split_first() {

@@ -1,6 +1,6 @@
 //! A value as it is stored: its bytes, or where they are, and behind them when it expires.
 //!
-//! What describes a value stands behind it, so that reading one cuts off the end instead of moving everything:
+//! The description of a value comes after it, so that reading a value cuts off the end instead of moving everything:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -30,7 +30,7 @@ impl Body {
     }
 }
 
-/// What is stored for a key.
+/// The stored value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub body: Body,

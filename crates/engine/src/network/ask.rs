@@ -14,7 +14,7 @@ const LIMIT_MAX: usize = 10_000;
 /// Nodes that a rank may begin from.
 const SEEDS_MAX: usize = 1_000;
 
-/// What an edge costs.
+/// The cost of an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PathCost {
@@ -38,7 +38,7 @@ pub struct FindPaths {
     pub direction: EdgeDirection,
     /// Only edges of these types; none: of all.
     pub kinds: Vec<String>,
-    /// What an edge costs.
+    /// The cost of an edge.
     pub cost: PathCost,
     /// Paths, 1 to 16.
     pub count: usize,

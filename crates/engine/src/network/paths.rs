@@ -43,7 +43,7 @@ pub(crate) fn paths(network: &dyn Network, ask: &FindPaths) -> Result<PathsFound
         let way = waiting.remove(0);
         if found.len() + 1 < ask.count {
             for at in 0..way.nodes.len() - 1 {
-                // What begins as this path does leaves it here.
+                // A path with the same beginning as this one branches off here.
                 let root = &way.nodes[..=at];
                 let taken: HashSet<(u32, u32)> = found
                     .iter()

@@ -1,4 +1,4 @@
-//! What is asked of a cache.
+//! Operations on a cache.
 
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ impl Op for CacheChange {
     }
 }
 
-/// What a cache holds and has done.
+/// The contents and the statistics of a cache.
 #[derive(Serialize, Deserialize)]
 pub struct Stats;
 
@@ -124,7 +124,7 @@ impl Op for Stats {
     }
 }
 
-/// What a cache would do about a prompt. It gives nothing, and counts nothing.
+/// The decision that a cache would make about a prompt. Serves no answer, and counts nothing.
 #[derive(Serialize, Deserialize)]
 pub struct Explain(pub AskCache);
 
@@ -180,7 +180,7 @@ impl Op for Reembed {
     }
 }
 
-/// Answers that wait for a verdict, the oldest first; at most so many.
+/// Answers that wait for a verdict, the oldest first; at most this many.
 #[derive(Serialize, Deserialize)]
 pub struct Audits(pub usize);
 

@@ -17,13 +17,13 @@ use crate::{Error, Result};
 pub struct Open {
     /// The name within the tenant.
     pub name: String,
-    /// What is left out keeps what is stored, or takes the default.
+    /// The options; omitted ones keep their stored values, or take the defaults.
     pub options: OptionsAsk,
     /// Refuse in place of making one.
     pub must_exist: bool,
 }
 
-/// What a handle in another process keeps of a collection.
+/// The data that a handle in another process keeps of a collection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opened {
     /// Its number within the tenant.

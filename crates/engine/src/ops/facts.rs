@@ -1,4 +1,4 @@
-//! What is asked of facts.
+//! Operations on facts.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ impl Op for Trace {
     }
 }
 
-/// What an extractor failed at; at most so many.
+/// The failures of an extractor, up to a limit.
 #[derive(Serialize, Deserialize)]
 pub struct Failures {
     /// Its name.

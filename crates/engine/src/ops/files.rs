@@ -1,4 +1,4 @@
-//! What is asked about files: listing and removing them, and what adding them is made of.
+//! Operations on files: listing and removing them, and the steps of adding them.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Op for RemoveFiles {
 pub struct UpdateFiles {
     /// Files and folders.
     pub paths: Vec<String>,
-    /// What becomes of the passages' fields.
+    /// The change to the passages' fields.
     #[serde(with = "crate::codec::change")]
     pub change: FieldChange,
 }
@@ -148,7 +148,7 @@ impl Op for VectorsOf {
     }
 }
 
-/// What is stored of a file.
+/// The stored entry of a file.
 #[derive(Serialize, Deserialize)]
 pub struct EntryOf(pub String);
 

@@ -1,4 +1,4 @@
-//! What is asked of a graph.
+//! Operations on a graph.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is asked of a keyspace.
+//! Operations on a keyspace.
 
 use std::time::Duration;
 
@@ -197,7 +197,7 @@ impl Op for CompareAndSet {
 /// Writes the change of a key if value and expiry are the expected ones.
 #[derive(Serialize, Deserialize)]
 pub struct WriteIf {
-    /// What the key must have; `None`: it must not be there.
+    /// The entry that the key must have; `None`: the key must not exist.
     pub expected: Option<Entry>,
     /// The change.
     pub op: KvOp,
@@ -224,7 +224,7 @@ impl Op for WriteIf {
 pub struct Increment {
     /// The key; one that is not there counts as 0.
     pub key: Bytes,
-    /// What is added; may be negative.
+    /// The amount to add; may be negative.
     pub by: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of a data folder as a whole: what it holds, whether it is sound, and what leaves nothing behind.
+//! Operations on a data folder as a whole: its contents, its integrity, and deletion that leaves nothing behind.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::Result;
 use crate::database::{self, Erase, Receipt};
 use crate::ops::{Op, Scope, View, on};
 
-/// What the database holds, on its disk and in memory.
+/// Statistics of the database, on disk and in memory.
 #[derive(Serialize, Deserialize)]
 pub struct Stats;
 
@@ -116,7 +116,7 @@ impl Op for Sync {
     }
 }
 
-/// What migrating would do.
+/// The changes that migrating would make.
 #[derive(Serialize, Deserialize)]
 pub struct Migration;
 

@@ -38,15 +38,15 @@ use crate::{Error, Result};
 
 /// One question or command, with everything that it needs.
 pub trait Op: Serialize + DeserializeOwned {
-    /// What it is asked of: one of [`on`].
+    /// The target of the operation: one of [`on`].
     type On;
-    /// What it answers with.
+    /// The type of its answer.
     type Answer: Serialize + DeserializeOwned;
     /// Unlike that of every other operation; part of the socket's protocol.
     const NAME: &'static str;
-    /// What a key must be allowed.
+    /// The permission that a key needs.
     const SCOPE: Scope = Scope::Read;
-    /// What becomes of it when it is asked for again.
+    /// The handling of a repeated request.
     const REPEAT: Repeat = Repeat::Read;
     /// Whether it reads and changes nothing: then it ends when nobody waits for its answer any more.
     const READS: bool = matches!((Self::SCOPE, Self::REPEAT), (Scope::Read, Repeat::Read));
@@ -60,13 +60,13 @@ pub trait Op: Serialize + DeserializeOwned {
         Err(Error::internal(format!("{} has no idempotency record", Self::NAME)))
     }
 
-    /// What ends the wait for its answer, besides that of the call.
+    /// Returns the limits on the wait for its answer, in addition to those of the call.
     fn waits(&self) -> Waits {
         Waits::default()
     }
 }
 
-/// What an operation is asked of.
+/// The targets of operations.
 pub mod on {
     /// A tenant's data as a whole.
     pub struct Everything;
@@ -86,7 +86,7 @@ pub mod on {
     pub struct Stated;
 }
 
-/// What a key must be allowed to ask it.
+/// The permission that a key needs to request it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Reads the tenant's data.
@@ -97,7 +97,7 @@ pub enum Scope {
     Admin,
 }
 
-/// What becomes of an operation that is asked for again because its answer was lost.
+/// The handling of an operation that is requested again because its answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// It is done again: nothing changes by it, or nothing more.

@@ -1,4 +1,4 @@
-//! What is asked of a snapshot as a whole: what was there, and the end of a transaction.
+//! Operations on a snapshot as a whole: its contents, and the end of a transaction.
 
 use nuthatch_store::{Shard, Table};
 use serde::{Deserialize, Serialize};
@@ -53,9 +53,9 @@ impl Op for KeyspaceShard {
 /// The end of a transaction that has written something.
 #[derive(Serialize, Deserialize)]
 pub struct Commit {
-    /// What must not have changed since the snapshot.
+    /// The reads that must not have changed since the snapshot.
     pub reads: ReadsAsk,
-    /// What is written.
+    /// The writes.
     pub batch: WriteBatch,
 }
 
@@ -94,7 +94,7 @@ impl From<ShardAsk> for Shard {
     }
 }
 
-/// What a transaction depends on. Tables go as their place among all tables.
+/// The reads that a transaction depends on. Tables are given by their position among all tables.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReadsAsk {
     keys: Vec<(u8, Bytes)>,

@@ -1,4 +1,4 @@
-//! What is asked of the records of a collection, but for searches.
+//! Operations on the records of a collection, except searches.
 
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ impl Op for Scan {
     }
 }
 
-/// What the collection is and holds.
+/// The description of a collection and its contents.
 #[derive(Serialize, Deserialize)]
 pub struct Info;
 
@@ -226,7 +226,7 @@ impl Op for Update {
 pub struct UpdateWhere {
     /// A condition in the `where` language.
     pub filter: String,
-    /// What becomes of the records' fields.
+    /// The change to the records' fields.
     #[serde(with = "crate::codec::change")]
     pub change: FieldChange,
 }

@@ -14,9 +14,9 @@ use crate::{Error, ErrorKind, Result};
 pub struct Entry {
     /// [`Op::NAME`].
     pub name: &'static str,
-    /// What a key must be allowed to ask it.
+    /// The permission that a key needs to request it.
     pub scope: Scope,
-    /// What becomes of it when it is asked for twice.
+    /// The handling of a repeated request.
     pub repeat: Repeat,
     /// Decodes it, runs it on the view, and encodes its answer.
     pub run: fn(&View<'_>, &[u8]) -> Result<Vec<u8>>,

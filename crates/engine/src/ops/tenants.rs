@@ -123,7 +123,7 @@ impl Op for Drop {
     }
 }
 
-/// What the tenant that asks may have.
+/// The limits of the requesting tenant.
 #[derive(Serialize, Deserialize)]
 pub struct Limits;
 
@@ -137,7 +137,7 @@ impl Op for Limits {
     }
 }
 
-/// What the tenant that asks has stored.
+/// The stored totals of the requesting tenant.
 #[derive(Serialize, Deserialize)]
 pub struct Usage;
 

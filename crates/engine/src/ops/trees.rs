@@ -1,4 +1,4 @@
-//! What is asked of trees.
+//! Operations on trees.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Op for Names {
     }
 }
 
-/// What a tree holds.
+/// The contents of a tree, in numbers.
 #[derive(Serialize, Deserialize)]
 pub struct Info(pub String);
 
@@ -53,7 +53,7 @@ impl Op for ListFiles {
     }
 }
 
-/// What stood at a path; `None` when nothing did.
+/// The entry at a path; `None` when there was none.
 #[derive(Serialize, Deserialize)]
 pub struct Entry(pub TreeAt, pub String);
 
@@ -141,7 +141,7 @@ impl Op for Index {
     type Answer = TreeIndex;
     const NAME: &'static str = "trees.index";
 
-    /// What is found is derived, and nothing that is read changes by it, so that readers may ask for it.
+    /// Readers may request it: the results are derived data, and change nothing that anyone reads.
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         if self.wait
             && let Keys::Live(keyspace) = view.keys()?
@@ -157,8 +157,8 @@ impl Op for AskCode {
     type Answer = CodeAnswer;
     const NAME: &'static str = "trees.code";
 
-    /// What is found about contents is kept with them, also when a reader asks: it is derived, and nothing that is read
-    /// changes by it. A snapshot keeps nothing, and finds it again for each question.
+    /// Facts found about contents are kept with them, even when a reader asks: they are derived data, and change
+    /// nothing that anyone reads. A snapshot keeps nothing, and finds them again for each question.
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         let mut loose = Loose::new();
         loop {
@@ -335,7 +335,7 @@ impl Op for CountTree {
 
 impl Op for BeginImport {
     type On = on::Trees;
-    /// What is added to the sequences of the export.
+    /// The number to add to the sequences of the export.
     type Answer = u64;
     const NAME: &'static str = "trees.begin_import";
     const SCOPE: Scope = Scope::Write;
@@ -416,7 +416,7 @@ impl Op for BeginUpload {
 /// Adds the bytes of a content from `offset` on to an upload.
 #[derive(Serialize, Deserialize)]
 pub struct Upload {
-    /// What [`BeginUpload`] answered.
+    /// The number that [`BeginUpload`] returned.
     pub upload: u64,
     /// How many bytes came before.
     pub offset: u64,
@@ -541,7 +541,7 @@ impl Op for NameSnapshot {
     }
 }
 
-/// Removes a snapshot, and the versions that it alone has kept. False when there is none of that name.
+/// Removes a snapshot, and the versions that only it has kept. False if there is no snapshot of that name.
 #[derive(Serialize, Deserialize)]
 pub struct DropSnapshot {
     /// The tree.

@@ -1,4 +1,4 @@
-//! What an operation runs on: everything as it is now, or as it was, or as a transaction sees it.
+//! The view that an operation runs on: everything as it is now, as it was, or as a transaction sees it.
 //!
 //! **Invariant:** an operation that reads takes no notice of which it is. One that writes asks for what is live, and is refused
 //! elsewhere: a snapshot does not change, and a transaction writes when it commits.

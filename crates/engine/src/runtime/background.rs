@@ -29,7 +29,7 @@ pub(crate) struct Background {
     pub log_pins: AtomicUsize,
 }
 
-/// What maintenance waits for.
+/// The state that maintenance waits on.
 #[derive(Default)]
 pub(crate) struct Signal {
     /// Times that there was something to look at.

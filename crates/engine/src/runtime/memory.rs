@@ -71,7 +71,8 @@ impl Memory {
         self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
     }
 
-    /// What the signs of caches may hold: the part that the cache of index blocks lends, and that nothing else has taken.
+    /// Returns the bytes that the signs of caches may hold: the part that the cache of index blocks lends, and that
+    /// nothing else has taken.
     pub fn room_for_signs(&self) -> u64 {
         self.budget.lendable_bytes().saturating_sub(self.taken_bytes())
     }

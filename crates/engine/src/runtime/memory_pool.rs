@@ -22,26 +22,26 @@ use crate::Result;
 use crate::call::{FOREVER, Waits};
 use crate::runtime::Runtime;
 
-/// An answer of so many bytes is not worth waiting for.
+/// An answer of up to this many bytes is not worth waiting for.
 pub(crate) const SMALL_BYTES_MAX: u64 = 64 << 10;
 /// How often a waiting call checks whether its caller gave up.
 const LOOK: Duration = Duration::from_millis(50);
 /// Unused lent memory goes back in halves; less than this goes back at once.
 const LENT_BYTES_MIN: u64 = 1 << 20;
-/// After answers of so many times the share, freed memory goes back to the system: building them took longer than that
-/// does.
+/// After answers of this many times the share, freed memory goes back to the system: building them took longer than
+/// giving it back.
 const GIVE_BACK_AFTER_SHARES: u64 = 4;
 /// A record, hit or entry in memory, on top of its bytes.
 const ROW_OVERHEAD_BYTES: u64 = 320;
 /// A row as it is estimated when none was read yet.
 const ROW_BYTES_FIRST: u32 = 512;
 
-/// What the answers hold that are being made, or the batches that are being written.
+/// The memory of the answers being made, or of the batches being written.
 pub(crate) struct MemoryPool {
     share_bytes: u64,
     /// Of all, small ones included.
     held_bytes: AtomicU64,
-    /// What the cache does without.
+    /// The bytes that the cache gives up.
     lent_bytes: AtomicU64,
     /// Of large ones, since freed memory was last given back.
     made_bytes: AtomicU64,
@@ -91,7 +91,7 @@ impl MemoryPool {
 pub struct Reservation<'s> {
     shared: &'s Runtime,
     share: &'s MemoryPool,
-    /// What calls it off.
+    /// The conditions that cancel it.
     wanted: &'s Waits,
     bytes: u64,
     is_large: bool,
@@ -100,7 +100,7 @@ pub struct Reservation<'s> {
 }
 
 impl Runtime {
-    /// Takes room for an answer that is estimated to so many bytes; a large one waits until there is room.
+    /// Reserves room for an answer that is estimated at `bytes` bytes; a large one waits until there is room.
     ///
     /// # Errors
     /// `Unavailable` when nobody waits for the answer any more, `Closed` when the database was closed meanwhile.
@@ -110,7 +110,7 @@ impl Runtime {
         Ok(reservation)
     }
 
-    /// Takes room for a batch that is estimated to so many bytes. Call it before taking any lock. A write is never
+    /// Reserves room for a batch that is estimated at `bytes` bytes. Call it before taking any lock. A write is never
     /// cancelled.
     ///
     /// # Errors
@@ -257,8 +257,8 @@ impl WriteReservation {
         Ok(kept)
     }
 
-    /// The room for a batch that turned out larger, of so many bytes; without waiting, because it already has room that
-    /// others wait for.
+    /// Returns room for a batch that turned out larger, at `bytes` bytes. It does not wait, because the batch already
+    /// has room that others wait for.
     pub(crate) fn for_batch(&self, bytes: u64) -> Result<Reservation<'_>> {
         let missing = bytes.saturating_sub(self.bytes);
         let mut reservation = Reservation { waits: false, ..self.shared.reservation_in(&self.shared.memory.writes) };
@@ -291,12 +291,12 @@ impl Default for RowLength {
 }
 
 impl RowLength {
-    /// What so many rows are estimated to hold.
+    /// Estimates the bytes that this many rows hold.
     pub fn estimate(&self, rows: usize) -> u64 {
         in_memory(rows, u64::from(self.0.load(Ordering::Relaxed)) * rows as u64)
     }
 
-    /// Records that so many rows had so many stored bytes.
+    /// Records that `rows` rows had `bytes` stored bytes.
     pub fn learn(&self, rows: usize, bytes: u64) {
         if rows > 0 {
             let now = u32::try_from(bytes / rows as u64).unwrap_or(u32::MAX);
@@ -307,12 +307,13 @@ impl RowLength {
     }
 }
 
-/// The memory of rows of so many stored bytes: themselves, and the answer built from them.
+/// Returns the memory of `rows` rows of `stored_bytes` stored bytes: the rows themselves, and the answer built from
+/// them.
 pub(crate) fn in_memory(rows: usize, stored_bytes: u64) -> u64 {
     rows as u64 * ROW_OVERHEAD_BYTES + stored_bytes * 2
 }
 
-/// What an answer of `wanted` rows will hold, when `rows` of them hold so much.
+/// Estimates the bytes of an answer of `wanted` rows, when `rows` of them hold `held`.
 pub(crate) fn in_the_end(wanted: usize, rows: usize, held: u64) -> u64 {
     held / rows.max(1) as u64 * wanted as u64
 }
@@ -374,7 +375,7 @@ mod tests {
         let share = shared.memory.writes.share_bytes;
         let first = WriteReservation::take(shared, share).unwrap();
         drop(shared.reserve_for(share, &FOREVER).unwrap());
-        // Who has a reservation does not wait for more.
+        // A holder of a reservation does not wait for more.
         let more = first.for_batch(share * 2).unwrap();
         assert_eq!(shared.memory.writes.held_bytes(), share * 2);
         drop(more);

@@ -1,9 +1,11 @@
-//! What everything that is open in a folder works with: the store, memory, background work's signals, and the folder's lock.
+//! The resources of everything that is open in a folder: the store, memory, background work's signals, and the folder's
+//! lock.
 //!
 //! **Useful for** collections and keyspaces, which reach the store and share memory through it. **Not for** finding one of them: that is
 //! the registry's, in `database/`.
 //!
-//! **Invariant:** it knows no collection and no keyspace. What it asks of all open collections goes through [`OpenCollections`].
+//! **Invariant:** it knows no collection and no keyspace. Its requests to all open collections go through
+//! [`OpenCollections`].
 
 mod background;
 mod embedders;
@@ -42,7 +44,7 @@ use crate::runtime::memory::Memory;
 use crate::runtime::open_store::OpenStore;
 use crate::{Error, Result};
 
-/// What the collections that are open answer together.
+/// The operations on all open collections together.
 pub(crate) trait OpenCollections: Send + Sync {
     /// Bytes of their fresh rows.
     fn fresh_bytes(&self) -> u64;
@@ -54,7 +56,7 @@ pub(crate) trait OpenCollections: Send + Sync {
     fn fit(&self);
 }
 
-/// What everything that is open in a folder works with.
+/// The resources that everything open in a folder works with.
 pub(crate) struct Runtime {
     pub folder: Folder,
     pub options: Options,
@@ -89,7 +91,7 @@ impl Runtime {
             Some(lock) => lock,
             None => FolderLock::take(root, &options.program)?,
         };
-        // What a backup that was killed left.
+        // Removes the remains of a backup that was killed.
         remove_below(&folder.backing_up())?;
         let (noticed, store) = match given {
             Some(store) => (Vec::new(), store),

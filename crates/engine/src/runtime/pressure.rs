@@ -21,7 +21,7 @@ const CPU_PERCENT: f64 = 60.0;
 const MEMORY_PERCENT: f64 = 10.0;
 const IO_PERCENT: f64 = 40.0;
 
-/// Who waits for what.
+/// The resources that something waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pressure {
     pub cpu: bool,
@@ -61,7 +61,8 @@ impl Pressure {
         Self { cpu: load.is_some_and(|load| load > 2.0 * processors), unknown: load.is_none(), ..Self::default() }
     }
 
-    /// How long to rest after so much work: half of the time under pressure, a fifth where the pressure is unknown.
+    /// Returns how long to rest after the given time of work: half of the time under pressure, a fifth where the
+    /// pressure is unknown.
     fn rest_after(self, worked: Duration) -> Duration {
         match self {
             Self { cpu: true, .. } | Self { memory: true, .. } | Self { io: true, .. } => worked,

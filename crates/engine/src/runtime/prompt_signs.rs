@@ -2,8 +2,9 @@
 //!
 //! **Useful for** scopes of caches, whose vectors lie in rows. **Not for** vectors of collections, which have indexes.
 //!
-//! **Invariant:** what is here is derived, and equal to the rows of its scope: whoever changes those changes it before any caller
-//! hears of it. It may go at any time. All of it together is within what the cache of index blocks lends, and gives way first.
+//! **Invariant:** the signs are derived, and equal to the rows of their scope: a writer that changes the rows changes
+//! the signs before any caller hears of it. Signs may go at any time. All of them together stay within what the cache
+//! of index blocks lends, and give way first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -112,7 +113,7 @@ impl PromptSigns {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// What the scopes of a tenant hold.
+    /// Returns the bytes that the scopes of a tenant hold.
     pub fn bytes_of(&self, tenant: u32) -> u64 {
         let scopes = self.scopes.lock();
         scopes.kept.iter().filter(|((shard, _), _)| shard.tenant == tenant).map(|(_, kept)| kept.bytes).sum()

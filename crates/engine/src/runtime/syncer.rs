@@ -11,7 +11,7 @@ use crate::durability::Durability;
 use crate::runtime::Runtime;
 use crate::{Error, Result};
 
-/// What the thread that syncs at intervals waits for.
+/// The state that the thread for periodic syncs waits on.
 #[derive(Default)]
 pub(crate) struct Syncer {
     wanted: Mutex<Wanted>,

@@ -34,8 +34,8 @@ impl SnapshotCollection {
         self.with(|core, place| core.search(place, search, &self.call))
     }
 
-    /// What it was and held. Segments, vector graphs, fresh rows and what is degraded are of the indexes that answer for the snapshot;
-    /// what is being built is of now.
+    /// Describes the collection as it was. Segments, vector graphs, fresh rows and degradation are those of the indexes
+    /// that answer for the snapshot; builds under way are those of now.
     pub fn info(&self) -> Result<CollectionInfo> {
         self.with(|core, place| core.info_at(place))
     }

@@ -8,7 +8,7 @@ use crate::kv::{Entry, KeyPage, KeyScan, Rows, Space};
 use crate::runtime::Reservation;
 use crate::snapshot::View;
 
-/// A keyspace of a [`crate::Snapshot`]. What had not expired then is there for as long as the snapshot.
+/// A keyspace of a [`crate::Snapshot`]. Keys that had not expired then remain for as long as the snapshot.
 #[derive(Clone)]
 pub struct SnapshotKeyspace {
     pub(crate) view: Arc<View>,

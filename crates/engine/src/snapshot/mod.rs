@@ -70,7 +70,7 @@ pub(crate) struct Pinned {
     pub state: RwLock<State>,
 }
 
-/// What finds the collections and keyspaces that a snapshot is asked for: the registry, which stands above.
+/// Finds the collections and keyspaces that a snapshot is asked for. The registry, in the layer above, implements it.
 pub(crate) trait Lookup: Send + Sync {
     /// The open collections of a tenant.
     fn open_collections_of(&self, tenant: u32) -> Vec<Arc<Core>>;

@@ -25,7 +25,7 @@ impl BatchSizing {
         self.rows
     }
 
-    /// The last read had so many bytes.
+    /// Records that the last read had `bytes` bytes.
     pub fn learn(&mut self, bytes: usize) {
         let fitting = self.rows.saturating_mul(BYTES) / bytes.max(1);
         // Down at once, up step by step: long rows come in runs.

@@ -10,6 +10,6 @@ pub(crate) const TEXT: IndexId = IndexId { folder: "text", holds: "texts" };
 pub(crate) struct IndexId {
     /// Its folder among the collection's indexes.
     pub folder: &'static str,
-    /// What is searched with it, in the plural: "texts are searched exactly, without their index".
+    /// The data that is searched with it, in the plural: "texts are searched exactly, without their index".
     pub holds: &'static str,
 }

@@ -24,7 +24,7 @@ use crate::vector_value::VectorValue;
 /// The rows and code bytes at which a part is full. They bound what a write copies.
 const PART_ROWS_MAX: usize = 256;
 const PART_BYTES_MAX: u64 = 32 << 10;
-/// What a row costs besides its payload and codes.
+/// The memory that a row takes besides its payload and codes.
 const ROW_OVERHEAD_BYTES: u64 = 48;
 
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ struct Part {
     live: usize,
 }
 
-/// What a part holds; removed rows included.
+/// The rows of a part, removed ones included.
 #[derive(Clone, Default)]
 struct Rows {
     ids: Vec<u64>,

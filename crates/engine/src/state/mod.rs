@@ -58,8 +58,8 @@ impl SegmentView {
     }
 }
 
-/// What contradicts the order of a collection's segments: they ascend by rows and share none, each has a number of its
-/// own that was given out, and dead in one are rows of it.
+/// Returns a violation of the order of a collection's segments: they ascend by rows and share none, each has a unique
+/// number that was given out, and the dead rows of a segment are rows of it.
 pub(crate) fn contradiction(views: &[SegmentView], next_segment: u64) -> Option<&'static str> {
     let follows = |pair: &[SegmentView]| {
         let (last, first) = (pair[0].segment.rows().max(), pair[1].segment.rows().min());
@@ -232,7 +232,7 @@ impl State {
         }
     }
 
-    /// What the text index may answer with: all of its rows but those that are gone.
+    /// Returns the rows that the text index may answer with: all of its rows except those that are gone.
     pub fn rows_there(&self) -> RowFilter<'_> {
         if self.gone.is_empty() { RowFilter::All } else { RowFilter::Except(&self.gone) }
     }
@@ -303,7 +303,7 @@ impl State {
         self.broken().map(sentence).collect()
     }
 
-    /// What a snapshot keeps.
+    /// Returns the state that a snapshot keeps.
     pub fn pinned(&self) -> Self {
         Self { pinned_text: self.text_view(), ..self.clone() }
     }
@@ -313,7 +313,7 @@ impl State {
         self.pinned_text.clone().or_else(|| self.text.as_ref().map(TextIndex::view))
     }
 
-    /// What searches look at, as it is now.
+    /// Returns the current view for searches.
     pub fn view(&self) -> View {
         View {
             sequence: self.sequence,

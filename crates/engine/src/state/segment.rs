@@ -68,13 +68,13 @@ struct FieldIndex {
     index: OfField,
 }
 
-/// What searches a field's values.
+/// The structure that searches a field's values.
 enum OfField {
     Dense(Box<Index>),
     Sparse(Postings),
 }
 
-/// What building a segment needs to know.
+/// The parameters for building a segment.
 pub(crate) struct Build<'a> {
     pub store: &'a dyn Reader,
     pub shard: Shard,
@@ -101,7 +101,8 @@ pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
     graph_rows_max(dim, memory_bytes).max(FLAT_ROWS_MAX)
 }
 
-/// Rows of a segment whose graph is built at once, with what an earlier graph has; more take shards, and begin anew.
+/// Rows of a segment whose graph is built at once, with what an earlier graph has; larger segments take shards, and
+/// start over.
 pub(crate) fn rows_at_once(dim: usize, memory_bytes: u64) -> u64 {
     graph_rows_at_once(dim, memory_bytes).max(FLAT_ROWS_MAX)
 }
@@ -494,7 +495,7 @@ pub(crate) fn remove_checkpoints(segments: &Path, fields: &Fields) -> Result<()>
     Ok(())
 }
 
-/// What the slots of `old` have become; `u32::MAX` for rows that are not in `new`.
+/// Maps the slots of `old` to those of `new`; `u32::MAX` for rows that are not in `new`.
 fn new_slots(old: &RoaringTreemap, new: &RoaringTreemap) -> Vec<u32> {
     let mut slots = new.iter().zip(0u32..).peekable();
     let slot_of = |row: u64| {

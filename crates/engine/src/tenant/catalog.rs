@@ -1,4 +1,4 @@
-//! What the catalog knows of tenants.
+//! The catalog's entries for tenants.
 
 use nuthatch_store::{Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::tenant::{DEFAULT, TenantLimits};
 /// The last number given out, among the default tenant's entries: numbers are never used again, not even after a drop.
 const LAST_NUMBER: &[u8] = b"last-tenant";
 
-/// What the catalog knows of a tenant.
+/// The catalog's entry for a tenant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub id: u32,

@@ -1,8 +1,9 @@
-//! What a tenant may have, and what it has.
+//! The limits and the usage of a tenant.
 
 use serde::{Deserialize, Serialize};
 
-/// What a tenant may have; `None`: as much as it likes. The engine keeps `vectors` and `bytes`; the servers keep the others.
+/// The limits of a tenant; `None`: unlimited. The engine enforces `vectors` and `bytes`; the servers enforce the
+/// others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantLimits {
     /// Vectors of all records and fields.
@@ -15,7 +16,7 @@ pub struct TenantLimits {
     pub concurrent_requests: Option<u64>,
 }
 
-/// What a tenant has stored, counted as its limits count.
+/// The stored totals of a tenant, counted as its limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantUsage {
     /// As [`TenantLimits::vectors`] counts them.
@@ -31,8 +32,8 @@ pub struct TenantInfo {
     pub name: String,
     /// UTC, RFC 3339.
     pub created: String,
-    /// What it may have.
+    /// Its limits.
     pub limits: TenantLimits,
-    /// What it has.
+    /// Its usage.
     pub usage: TenantUsage,
 }

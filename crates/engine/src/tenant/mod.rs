@@ -27,7 +27,7 @@ use crate::{Error, Result, What};
 /// The tenant that every folder has. It has no name and no limits, and its handle is the administrator's.
 pub const DEFAULT: u32 = 0;
 
-/// What all handles of one tenant share.
+/// The state that all handles of one tenant share.
 pub(crate) struct Tenant {
     pub number: u32,
     /// Empty for the default tenant.

@@ -27,7 +27,7 @@ struct Counted {
     bytes: u64,
 }
 
-/// What a batch changes about what its tenant has stored.
+/// A batch's change to its tenant's stored totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delta {
     pub vectors: i64,
@@ -45,7 +45,8 @@ impl Delta {
     }
 }
 
-/// What a batch adds, taken from what its tenant may have. Given back when it is dropped without [`keep`](Self::keep).
+/// The additions of a batch, reserved within its tenant's limits. They are released on drop unless [`keep`](Self::keep)
+/// was called.
 #[must_use]
 pub(crate) struct Reserved<'t> {
     tenant: &'t Tenant,
@@ -77,7 +78,7 @@ impl Tenant {
         Ok(Reserved { tenant: self, delta, is_written: false })
     }
 
-    /// What the tenant has stored now, batches under way included.
+    /// Returns the tenant's current usage, batches under way included.
     pub fn usage(&self, reader: &dyn Reader) -> Result<TenantUsage> {
         let mut usage = self.usage.lock();
         match *usage {
@@ -123,7 +124,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// What the counters of a tenant's collections and keyspaces come to.
+/// Sums the counters of a tenant's collections and keyspaces.
 pub(crate) fn summed(reader: &dyn Reader, tenant: u32) -> Result<TenantUsage> {
     let (from, to) = Extent::Tenant(tenant).bounds();
     let mut sum = TenantUsage::default();

@@ -31,7 +31,7 @@ use crate::{Error, Result};
 const READ_ROWS: usize = 256;
 const READ_BYTES: usize = 4 << 20;
 
-/// What is exported.
+/// The options of an export.
 #[derive(Default)]
 pub struct ExportOptions<'a> {
     /// Only this collection, and no keyspace or graph.
@@ -42,7 +42,7 @@ pub struct ExportOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What was exported.
+/// The counts of an export.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExportReport {
     /// The export's folder.

@@ -18,7 +18,7 @@ pub struct ExportFolder<'o> {
     on_progress: OnProgress<'o>,
     cancel: Option<&'o AtomicBool>,
     open: Option<(PathBuf, BufWriter<File>)>,
-    /// What was written, in case it has to begin again.
+    /// The paths written, in case the export has to start over.
     written: Vec<PathBuf>,
 }
 

@@ -34,7 +34,7 @@ pub fn export_graph(
                 edges += 1;
                 Line::of_edge(&decode_edge(id, &value)?)
             }
-            // What it points to has a line.
+            // The edge that a pointer leads to has its own line.
             _ => return Ok(()),
         };
         lines.push(&line)?;

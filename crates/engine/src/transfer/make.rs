@@ -18,7 +18,7 @@ impl CollectionEntry {
 }
 
 impl Database {
-    /// Stores a collection with exactly the options of an entry, when there is none of that name.
+    /// Creates a collection with exactly the options of an entry, if no collection has that name.
     pub fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         shared.check_open()?;

@@ -18,10 +18,10 @@ use crate::tree::{ContentId, Retention};
 use crate::{Error, Result};
 
 const FILE: &str = "export.json";
-/// What this program writes and reads; the Python package knows Parquet as well.
+/// The format that this program writes and reads; the Python package also supports Parquet.
 pub const JSONL: &str = "jsonl";
 
-/// What an export says of itself.
+/// An export's description of itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the layout.
@@ -45,7 +45,7 @@ pub struct Manifest {
     /// Its facts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<FactsEntry>,
-    /// What the files of all trees hold.
+    /// The contents of the files of all trees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<ContentsEntry>,
 }
@@ -85,7 +85,7 @@ pub struct CollectionEntry {
 pub struct FieldEntry {
     /// The field's name.
     pub name: String,
-    /// What its values are; absent for dense vectors.
+    /// The kind of its values; absent for dense vectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Components of a vector; 0 where they are sparse.

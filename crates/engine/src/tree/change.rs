@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 /// Paths that one batch removes, erases or goes through.
 const PATHS_AT_ONCE: usize = 1_000;
 
-/// What erasing did.
+/// The counts of an erasure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeErased {
     /// Paths of which nothing is left.
@@ -52,7 +52,8 @@ impl Trees {
         })
     }
 
-    /// Removes a snapshot, and then the versions that it alone has kept. False when there is none of that name.
+    /// Removes a snapshot, and then the versions that only it has kept. Returns false if there is no snapshot of that
+    /// name.
     pub fn drop_snapshot(&self, tree: &str, name: &str) -> Result<bool> {
         check_tree(tree)?;
         check_snapshot(name)?;

@@ -1,8 +1,9 @@
 //! Contents: bytes that are stored once, however many versions have them.
 //!
-//! Files are cut into chunks where their bytes say (FastCDC, 2020), so that an insertion moves cuts nearby only, and chunks
-//! that contents share are stored once. Each version counts as one reference to its content, each content as one reference
-//! to each place of a chunk in it. What nothing refers to goes in the same batch.
+//! Files are cut into chunks at boundaries that their bytes determine (FastCDC, 2020), so that an insertion moves only
+//! nearby cuts, and chunks that contents share are stored once. Each version counts as one reference to its content,
+//! each content as one reference to each place of a chunk in it. Unreferenced contents and chunks are deleted in the
+//! same batch.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What changed between two states of trees.
+//! The changes between two states of trees.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;

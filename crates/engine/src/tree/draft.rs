@@ -13,7 +13,7 @@ use crate::tree::key;
 use crate::tree::value::{Totals, decode, encode};
 use crate::{Error, Result};
 
-/// What a batch will change. Its maker keeps other writers off the trees until it is written.
+/// The changes that a batch will make. Its creator keeps other writers off the trees until it is written.
 pub(crate) struct Draft<'s> {
     pub space: &'s Space,
     pub reader: &'s dyn Reader,
@@ -24,7 +24,7 @@ pub(crate) struct Draft<'s> {
     blob_bytes: i64,
     pub totals: Totals,
     totals_before: Totals,
-    /// What the signature row says: the sequence of the last write.
+    /// The sequence of the last write, as the signature row has it.
     pub sequence: u64,
     /// No tree was ever written before.
     pub is_first: bool,
@@ -166,7 +166,7 @@ pub(crate) fn change<T>(
     Ok((answer, position))
 }
 
-/// What a reader is told when rows contradict each other.
+/// The error for a reader when rows contradict each other.
 pub(crate) fn lacking() -> Error {
     Error::internal("a tree lacks a row that another one names; run `nuthatch doctor --repair`")
 }

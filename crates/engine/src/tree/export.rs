@@ -17,7 +17,7 @@ pub(crate) enum ExportedContent {
     Chunk { id: ContentId, bytes: Vec<u8> },
     /// A content that is not in several chunks.
     Whole { id: ContentId, bytes: Vec<u8> },
-    /// A content of so many bytes, with its chunks, which came before.
+    /// A content of `bytes` bytes, with its chunks, which came before.
     OfChunks { id: ContentId, bytes: u64, chunks: Vec<ContentId> },
 }
 

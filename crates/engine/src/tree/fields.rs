@@ -38,11 +38,11 @@ pub(super) const OF_PASSAGE: [&str; 14] = [
     "place",
     "content",
 ];
-/// What a tree knows of every file, and conditions may name.
+/// The fields that a tree has for every file, and that conditions may name.
 pub(super) const OF_FILE: [&str; 5] = ["path", "name", "mtime", "mode", "sequence"];
 /// The same where a file is asked for, and not its passages.
 const OF_CONTENT: [&str; 2] = ["bytes", "content"];
-/// What hits say besides.
+/// The additional fields of hits.
 const OF_HIT: [&str; 3] = ["paths", "paths_count", "source"];
 
 /// Changes fields of files without sending the files.
@@ -54,7 +54,7 @@ pub struct UpdateTree {
     pub paths: Vec<String>,
     /// Of these, only files that pass this condition.
     pub filter: Option<String>,
-    /// What becomes of their fields.
+    /// The change to their fields.
     #[serde(with = "crate::codec::change")]
     pub change: FieldChange,
 }
@@ -132,7 +132,7 @@ pub(super) fn check_known(filter: &Filter, rows: &dyn Rows, tree: &str, moment: 
     )))
 }
 
-/// What conditions may ask of a file, with the fields that it was given.
+/// Returns the fields of a file that conditions may use, including the fields that it was given.
 pub(super) fn file_fields(path: &str, sequence: u64, version: &Version) -> Payload {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut fields = version.fields.clone();

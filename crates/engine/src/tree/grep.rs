@@ -36,7 +36,8 @@ const STREAM_BYTES: usize = 1 << 20;
 /// Bytes of contents that all threads hold together.
 const HELD_BYTES_MAX: u64 = 24 << 20;
 const THREADS_MAX: usize = 16;
-/// What one content may print in a page, however small that is: pages end between lines, which are seldom longer.
+/// The output that one content may add to a page, however small the page is: pages end between lines, which are seldom
+/// longer.
 const OUTPUT_BYTES_MIN: usize = 64 << 10;
 /// Batches that a thread may be ahead of the one that is printed next.
 const BATCHES_AHEAD: usize = 4;
@@ -45,24 +46,24 @@ const PATHS_AT_ONCE: usize = 2_000;
 /// Contents of several versions of which it is remembered that nothing is printed.
 const REMEMBERED_MAX: usize = 50_000;
 
-/// What to search for, and where.
+/// A search of a tree: the patterns, and where to look for them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrepTree {
     /// Which tree, and how it stood.
     pub at: TreeAt,
     /// The path at or below which it searches; empty for all.
     pub below: String,
-    /// What ripgrep's flags say.
+    /// The flags of ripgrep.
     pub request: Request,
     /// Searches every version of each path that is kept, up to that moment, each content of a path once. A path is then
     /// followed by `@` and the sequence of the write.
     pub history: bool,
     /// Where the page before has ended.
     pub cursor: Option<GrepCursor>,
-    /// A page is about as long as this, 1 byte to 64 MiB. What one content prints may go on in the next page, which searches it
-    /// once more.
+    /// The approximate length of a page, 1 byte to 64 MiB. The output of one content may continue in the next page,
+    /// which searches the content once more.
     pub bytes_max: usize,
-    /// Whether the index tells which contents are read. What is printed is the same.
+    /// Whether the index selects the contents to read. The output is the same.
     pub index: GrepIndex,
     /// Searches only files that pass this condition on their fields, as they were in each version.
     pub filter: Option<String>,
@@ -99,7 +100,7 @@ pub struct GrepCursor {
 /// A page of print.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrepPage {
-    /// What ripgrep prints.
+    /// The output, as ripgrep prints it.
     #[serde(with = "crate::codec::bytes")]
     pub output: Vec<u8>,
     /// Some content counted as a match so far.
@@ -110,11 +111,11 @@ pub struct GrepPage {
     pub cut: Vec<GrepCut>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<GrepCursor>,
-    /// What was read.
+    /// Statistics of the reads.
     pub read: GrepRead,
 }
 
-/// What a page of a search has read.
+/// Statistics of the reads of one page of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrepRead {
     /// Why every file was read; `None` where the index told which ones to read.
@@ -250,7 +251,7 @@ pub(crate) fn grep(rows: &dyn Rows, ask: &GrepTree) -> Result<GrepPage> {
     Ok(page)
 }
 
-/// What all threads of a search hold of contents.
+/// The bytes of contents that all threads of a search hold.
 #[derive(Default)]
 struct HeldBytes {
     bytes: Mutex<u64>,
@@ -378,14 +379,14 @@ impl Worker<'_> {
     }
 }
 
-/// What a thread knows of a content of its batch.
+/// The state of a content in a thread's batch.
 enum Known {
     Silent(Apart),
     /// Which of those that were read it is.
     Read(usize),
 }
 
-/// What stands before the lines of a content.
+/// Returns the text before the lines of a content.
 fn label(wanted: &Wanted, history: bool) -> String {
     if history { format!("{}@{}", wanted.path, wanted.sequence) } else { wanted.path.clone() }
 }
@@ -409,7 +410,7 @@ fn in_batches(wanted: Vec<Wanted>) -> Vec<Vec<Wanted>> {
     batches
 }
 
-/// What is printed, in the order of the paths.
+/// The output, in the order of the paths.
 struct Printing<'a> {
     ask: &'a GrepTree,
     moment: Moment,

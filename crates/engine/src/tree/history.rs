@@ -34,7 +34,7 @@ pub(crate) fn snapshots(rows: &dyn Rows, tree: &str) -> Result<Vec<(String, Name
     Ok(found)
 }
 
-/// What keeps versions that are not current: named snapshots, and the tree's retention.
+/// The reasons to keep versions that are not current: named snapshots, and the tree's retention.
 pub(crate) struct Kept {
     /// Sequences of the named snapshots, ascending.
     pinned: Vec<u64>,

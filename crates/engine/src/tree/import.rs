@@ -41,7 +41,7 @@ pub struct BeginImport {
 pub struct ImportVersions {
     /// The tree.
     pub tree: String,
-    /// What [`BeginImport`] answered.
+    /// The number that [`BeginImport`] returned.
     pub base: u64,
     /// By path, of each path the newest first, with the sequences of the export.
     pub versions: Vec<TreeEntry>,
@@ -56,7 +56,7 @@ pub struct ImportVersions {
 pub struct EndImport {
     /// The tree.
     pub tree: String,
-    /// What [`BeginImport`] answered.
+    /// The number that [`BeginImport`] returned.
     pub base: u64,
     /// When its first file came, in milliseconds since 1970.
     pub created_ms: u64,

@@ -54,7 +54,7 @@ const GRAM_POSTINGS: u8 = 5;
 /// Ends a name or a path.
 const END: u8 = 0;
 
-/// What every keyspace of trees begins with.
+/// The first key of every keyspace of trees.
 pub const SIGNATURE: &[u8] = &[0];
 
 /// The key of what all trees count.
@@ -67,7 +67,7 @@ pub fn tree(name: &str) -> Vec<u8> {
     [&[TREE], name.as_bytes()].concat()
 }
 
-/// What the keys of all trees begin with.
+/// The prefix of the keys of all trees.
 pub fn trees() -> Vec<u8> {
     vec![TREE]
 }
@@ -78,17 +78,17 @@ pub fn tree_of(key: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// What the keys of all versions begin with.
+/// The prefix of the keys of all versions.
 pub fn all_versions() -> Vec<u8> {
     vec![VERSION]
 }
 
-/// What the keys of a tree's versions begin with whose paths begin with `prefix`.
+/// The key prefix of a tree's versions whose paths begin with `prefix`.
 pub fn versions_below(tree: &str, prefix: &str) -> Vec<u8> {
     [&[VERSION], tree.as_bytes(), &[END], prefix.as_bytes()].concat()
 }
 
-/// What the keys of a path's versions begin with.
+/// The key prefix of a path's versions.
 pub fn versions_of(tree: &str, path: &str) -> Vec<u8> {
     let mut key = versions_below(tree, path);
     key.push(END);
@@ -115,12 +115,12 @@ fn named_of(rest: &[u8]) -> Option<(&str, &str, u64)> {
     Some((tree, path, !u64::from_be_bytes(*sequence)))
 }
 
-/// What the keys of a tree's changes begin with.
+/// The key prefix of a tree's changes.
 pub fn changes(tree: &str) -> Vec<u8> {
     [&[CHANGE], tree.as_bytes(), &[END]].concat()
 }
 
-/// What the keys of the changes of one write begin with.
+/// The key prefix of the changes of one write.
 pub fn changes_at(tree: &str, sequence: u64) -> Vec<u8> {
     let mut key = changes(tree);
     key.extend_from_slice(&sequence.to_be_bytes());
@@ -147,7 +147,7 @@ pub fn snapshot(tree: &str, name: &str) -> Vec<u8> {
     key
 }
 
-/// What the keys of a tree's snapshots begin with.
+/// The key prefix of a tree's snapshots.
 pub fn snapshots(tree: &str) -> Vec<u8> {
     [&[SNAPSHOT], tree.as_bytes(), &[END]].concat()
 }
@@ -162,7 +162,7 @@ pub fn content(id: &ContentId) -> Vec<u8> {
     [&[CONTENT], &id.0[..]].concat()
 }
 
-/// What the keys of all contents begin with.
+/// The key prefix of all contents.
 pub fn contents() -> Vec<u8> {
     vec![CONTENT]
 }
@@ -182,7 +182,7 @@ pub fn chunk(id: &ContentId) -> Vec<u8> {
     [&[CHUNK], &id.0[..]].concat()
 }
 
-/// What the keys of all chunks begin with.
+/// The key prefix of all chunks.
 pub fn chunks() -> Vec<u8> {
     vec![CHUNK]
 }
@@ -197,12 +197,12 @@ pub fn upload(upload: u64, part: u32) -> Vec<u8> {
     [&upload_parts(upload)[..], &part.to_be_bytes()].concat()
 }
 
-/// What the keys of an upload's parts begin with.
+/// The key prefix of an upload's parts.
 pub fn upload_parts(upload: u64) -> Vec<u8> {
     [&[UPLOAD], &upload.to_be_bytes()[..]].concat()
 }
 
-/// What the keys of all uploads begin with.
+/// The key prefix of all uploads.
 pub fn uploads() -> Vec<u8> {
     vec![UPLOAD]
 }
@@ -212,7 +212,7 @@ pub fn import(tree: &str) -> Vec<u8> {
     [&[IMPORT], tree.as_bytes()].concat()
 }
 
-/// What the keys of all trees begin with that are being imported.
+/// The key prefix of all trees that are being imported.
 pub fn imports() -> Vec<u8> {
     vec![IMPORT]
 }
@@ -222,12 +222,12 @@ pub fn import_of(key: &[u8]) -> Option<String> {
     String::from_utf8(key.strip_prefix(&[IMPORT])?.to_vec()).ok()
 }
 
-/// What the keys of all that is known of source code begin with.
+/// The key prefix of everything known about source code.
 pub fn code() -> Vec<u8> {
     upload_parts(u64::MAX)
 }
 
-/// What the keys of the index of grams begin with.
+/// The key prefix of the index of grams.
 pub fn grams() -> Vec<u8> {
     upload_parts(u64::MAX - 1)
 }
@@ -242,7 +242,7 @@ pub fn gram_number(id: &ContentId) -> Vec<u8> {
     gram_key(GRAM_NUMBER, &[&id.0])
 }
 
-/// What the keys of the numbers of all contents begin with.
+/// The key prefix of the numbers of all contents.
 pub fn gram_numbers() -> Vec<u8> {
     gram_key(GRAM_NUMBER, &[])
 }
@@ -258,12 +258,12 @@ pub fn gram_path(number: u64, tree: &str, path: &str, sequence: u64) -> Vec<u8> 
     gram_key(GRAM_PATH, &[&number.to_be_bytes(), &version[1..]])
 }
 
-/// What the keys of the versions of the contents from one number on begin with.
+/// The key prefix of the versions of all numbered contents.
 pub fn gram_paths() -> Vec<u8> {
     gram_key(GRAM_PATH, &[])
 }
 
-/// What the keys of the versions of a content begin with.
+/// The key prefix of the versions of a content.
 pub fn gram_paths_of(number: u64) -> Vec<u8> {
     gram_key(GRAM_PATH, &[&number.to_be_bytes()])
 }
@@ -280,7 +280,7 @@ pub fn gram_pending(number: u64) -> Vec<u8> {
     gram_key(GRAM_PENDING, &[&number.to_be_bytes()])
 }
 
-/// What the keys of all that wait begin with.
+/// The key prefix of all contents that wait for their grams.
 pub fn gram_pendings() -> Vec<u8> {
     gram_key(GRAM_PENDING, &[])
 }
@@ -295,7 +295,7 @@ pub fn gram_block(block: u64) -> Vec<u8> {
     gram_key(GRAM_BLOCK, &[&block.to_be_bytes()])
 }
 
-/// What the keys of all blocks begin with.
+/// The key prefix of all blocks.
 pub fn gram_blocks() -> Vec<u8> {
     gram_key(GRAM_BLOCK, &[])
 }
@@ -310,12 +310,12 @@ pub fn gram_postings(part: u8, block: u64, piece: u8) -> Vec<u8> {
     gram_key(GRAM_POSTINGS, &[&[part], &block.to_be_bytes(), &[piece]])
 }
 
-/// What the keys of a part of all blocks begin with.
+/// The key prefix of one part of all blocks.
 pub fn gram_part(part: u8) -> Vec<u8> {
     gram_key(GRAM_POSTINGS, &[&[part]])
 }
 
-/// What the keys of all parts begin with.
+/// The key prefix of all parts.
 pub fn gram_parts() -> Vec<u8> {
     gram_key(GRAM_POSTINGS, &[])
 }

@@ -85,7 +85,7 @@ pub(crate) struct Trees {
     attached: Arc<Attached>,
 }
 
-/// What the process that holds the folder keeps in memory with a tenant's trees.
+/// State of a tenant's trees that the process holding the folder keeps in memory.
 #[derive(Default)]
 struct Attached {
     uploads: Uploads,

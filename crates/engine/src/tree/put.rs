@@ -25,7 +25,7 @@ pub const PUT_PATHS_MAX: usize = 10_000;
 const COPIES: u64 = 3;
 const PATH_OVERHEAD_BYTES: u64 = 1_024;
 
-/// What is to stand at one path.
+/// An entry to put at one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutFile {
     /// Relative, with `/` between its parts.
@@ -34,7 +34,7 @@ pub struct PutFile {
     pub mode: u32,
     /// When it was changed last, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// What it is.
+    /// The contents of the entry.
     pub what: PutWhat,
 }
 
@@ -56,19 +56,19 @@ pub enum PutWhat {
 pub struct PutFiles {
     /// The tree, which is made when there is none.
     pub tree: String,
-    /// What is put, each path once.
+    /// The entries to put, each path once.
     pub files: Vec<PutFile>,
     /// Paths that are gone, each by itself: what lies below one stays.
     pub gone: Vec<String>,
     /// Paths that stay as they are, but for their fields. One at which nothing stands is passed over.
     pub kept: Vec<String>,
-    /// What becomes of the fields of all files and links that are put and kept; folders have none. A file that is put again keeps
-    /// the others that it has.
+    /// The change to the fields of all files and links that are put and kept; folders have none. A file that is put
+    /// again keeps its other fields.
     #[serde(with = "crate::codec::change")]
     pub change: FieldChange,
 }
 
-/// What a [`PutFiles`] did.
+/// The result of a [`PutFiles`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutReport {
     /// The sequence of the tree's newest write.
@@ -137,7 +137,7 @@ enum Source {
     Folder,
     Link(String),
     Gone,
-    /// What stands there.
+    /// The entry that is there already.
     Kept,
 }
 

@@ -20,7 +20,7 @@ const READ_AT_ONCE: usize = 2_000;
 /// Most bytes of a file in one answer.
 pub const READ_BYTES_MAX: usize = 8 << 20;
 
-/// What stands at a path.
+/// The kind of entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
@@ -39,7 +39,7 @@ pub enum EntryKind {
 pub struct TreeEntry {
     /// Relative, with `/` between its parts.
     pub path: String,
-    /// What stands there.
+    /// The kind of the entry.
     pub kind: EntryKind,
     /// Of a file.
     pub bytes: u64,
@@ -55,7 +55,7 @@ pub struct TreeEntry {
     pub sequence: u64,
     /// When that was, in milliseconds since 1970.
     pub recorded_ms: u64,
-    /// What callers say of it: tags, and other fields.
+    /// Fields that callers attach to it: tags, and others.
     #[serde(with = "crate::tree::value::fields")]
     pub fields: Payload,
 }
@@ -251,7 +251,7 @@ fn visit_prefix(
     })
 }
 
-/// What stood at a path.
+/// Returns the entry that was at a path.
 pub(crate) fn entry_at(rows: &dyn Rows, tree: &str, moment: Moment, path: &str) -> Result<Option<TreeEntry>> {
     let there = version_at(rows, tree, moment, path)?;
     Ok(there.map(|(sequence, version)| TreeEntry::of(path.into(), sequence, version)))
@@ -269,7 +269,7 @@ pub(crate) fn newest(rows: &dyn Rows) -> Result<u64> {
     stored.map_or(Ok(0), |stored| decode(&stored))
 }
 
-/// What stood at a path; `None` when nothing did.
+/// Returns the entry that was at a path; `None` if there was none.
 pub(crate) fn entry(rows: &dyn Rows, at: &TreeAt, path: &str) -> Result<Option<TreeEntry>> {
     check_path(path)?;
     entry_at(rows, &at.tree, at.moment(rows)?, path)
@@ -321,11 +321,11 @@ pub struct TreeInfo {
     pub versions: u64,
     /// Named snapshots.
     pub snapshots: u64,
-    /// What all trees of the tenant hold together.
+    /// The totals of all trees of the tenant.
     pub together: Totals,
 }
 
-/// What a tree holds.
+/// Describes the contents of a tree.
 pub(crate) fn info(rows: &dyn Rows, name: &str) -> Result<TreeInfo> {
     let tree = find(rows, name)?;
     let totals = rows.values(&[key::totals()])?.pop().flatten();

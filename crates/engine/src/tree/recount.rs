@@ -20,7 +20,7 @@ const MENDED_AT_ONCE: usize = 10_000;
 /// Bytes of a content that are hashed at once.
 const HASHED_AT_ONCE: usize = 4 << 20;
 
-/// What counting a tenant's trees again has found.
+/// The result of recounting a tenant's trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeCheck {
     /// Versions that were counted.
@@ -29,7 +29,7 @@ pub struct TreeCheck {
     pub contents: u64,
     /// Bytes whose hash was compared with the content's name; 0 where only counts are checked.
     pub hashed_bytes: u64,
-    /// What is wrong, a sentence each. Empty where all is well.
+    /// The problems found, a sentence each. Empty if all is well.
     pub findings: Vec<String>,
 }
 

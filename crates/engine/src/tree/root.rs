@@ -26,7 +26,7 @@ use crate::tree::read::Moment;
 use crate::tree::value::{Held, Version, decode};
 use crate::tree::{ContentId, TreeAt, key};
 
-/// What a folder's hash begins with, so that it is no hash of a file.
+/// The first bytes hashed for a folder, so that its hash is never that of a file.
 pub const ROOT_HEADER: &[u8] = b"nuthatch tree 1\n";
 /// Rows that are read together.
 const READ_AT_ONCE: usize = 2_000;
@@ -159,7 +159,7 @@ impl Hashing {
         }
     }
 
-    /// Finishes folders until so many are open.
+    /// Finishes folders until at most `count` are open.
     fn close_to(&mut self, count: usize) {
         while self.open.len() > count
             && let Some(done) = self.open.pop()

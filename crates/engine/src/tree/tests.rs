@@ -1,4 +1,4 @@
-//! What trees promise, asked of an engine in memory.
+//! The guarantees of trees, tested on an engine in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -269,7 +269,7 @@ fn a_file_may_come_in_parts() {
     let again = PutFile { path: "big".into(), mode: 0o600, modified_ns: 0, what };
     let report = trees.put(PutFiles { tree: "t".into(), files: vec![again], ..PutFiles::default() }).unwrap();
     assert_eq!((report.unchanged, report.changed), (1, 0));
-    // What is known of contents lies behind all uploads.
+    // Data derived from contents lies behind all uploads.
     let to = std::ops::Bound::Excluded(key::grams());
     let uploads = crate::kv::KeyScan { to, ..crate::kv::KeyScan::prefix(key::uploads()) };
     let left = shed.read(|rows| rows.page(&uploads)).unwrap();
@@ -408,7 +408,7 @@ fn grep_of(pattern: &str, as_of: Option<&str>) -> GrepTree {
 }
 
 impl Shed {
-    /// What a search prints, over as many pages as it takes.
+    /// Returns the output of a search, over as many pages as it takes.
     fn grep(&self, ask: GrepTree) -> (String, bool) {
         let (mut ask, mut output) = (ask, Vec::new());
         loop {

@@ -1,8 +1,8 @@
 //! Contents that arrive in several calls, because they are larger than one call should be.
 //!
-//! What has arrived is in the store, each chunk with a reference that the upload's rows hold, so that counts are right at
-//! any moment. Where the file's chunks end is known only here, in the process that holds the folder: an upload ends with
-//! it, and the next process removes what it left.
+//! Bytes that have arrived are in the store, each chunk with a reference that the upload's rows hold, so that counts
+//! are right at any moment. Only this process, which holds the folder, knows where the file's chunks end: an upload
+//! ends with the process, and the next process removes the leftovers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct Uploads {
 struct Upload {
     hasher: blake3::Hasher,
     bytes: u64,
-    /// What comes behind the last cut.
+    /// The bytes after the last cut.
     rest: Vec<u8>,
     pieces: Vec<Piece>,
     parts: u32,
@@ -66,7 +66,7 @@ impl Uploads {
     /// An upload that is whole.
     ///
     /// # Errors
-    /// `NotFound` when there is none of that number, `Invalid` when its last bytes have not come.
+    /// `NotFound` if there is no upload with that number, `Invalid` if its last bytes have not come.
     pub fn arrived(&self, upload: u64) -> Result<Arrived> {
         let found = self.find(upload)?;
         let found = found.lock();
@@ -100,8 +100,8 @@ impl Trees {
         Ok(upload)
     }
 
-    /// Adds the bytes of a content from `offset` on to an upload; the last ones end it. The same bytes may come again. What has
-    /// come so far survives nothing: the write of the file does.
+    /// Adds the bytes of a content from `offset` on to an upload; the last ones end it. The same bytes may come again.
+    /// The bytes received so far are not durable: only the write of the file is.
     ///
     /// # Errors
     /// `NotFound` for an upload that has ended, `Invalid` for an offset that leaves a gap, `Exhausted` for more than 16 MiB at
@@ -127,7 +127,7 @@ impl Trees {
         }
         let mut data = found.rest.clone();
         data.extend_from_slice(bytes);
-        // What lies behind the last cut may go on in the next call.
+        // The bytes after the last cut may continue in the next call.
         let (min, mean, max) = LARGE;
         let mut cuts: Vec<_> = FastCDC::new(&data, min as usize, mean as usize, max as usize)
             .map(|chunk| chunk.offset..chunk.offset + chunk.length)
@@ -170,7 +170,7 @@ impl Trees {
 
 /// Removes what uploads of a process that has ended left behind.
 pub(crate) fn remove_left(space: &Space, prefix: Vec<u8>) -> Result<()> {
-    // What is derived of contents lies behind all uploads, and stays.
+    // Data derived from contents lies behind all uploads, and stays.
     let to = std::ops::Bound::Excluded(key::grams());
     let scan = KeyScan { limit: 16, to, ..KeyScan::prefix(prefix) };
     loop {

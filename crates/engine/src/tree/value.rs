@@ -1,4 +1,4 @@
-//! What rows of trees hold, and how it is spelt: a byte for the version of the layout, then postcard.
+//! The rows of trees and their encoding: a byte for the version of the layout, then postcard.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,7 +75,7 @@ pub(crate) struct Version {
     pub modified_ns: i64,
     /// When it was written, in milliseconds since 1970.
     pub recorded_ms: u64,
-    /// What callers say of it.
+    /// Fields that callers attach to it.
     pub fields: Payload,
 }
 
@@ -88,7 +88,7 @@ struct Spelt {
     recorded_ms: u64,
 }
 
-/// What is behind the first four came later.
+/// Variants after the first four were added later.
 #[derive(Serialize, Deserialize)]
 enum SpeltHeld {
     Gone,
@@ -145,7 +145,7 @@ pub(crate) mod fields {
     }
 }
 
-/// What a version has at its path.
+/// The entry of a version at its path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Held {
     /// Nothing any more.
@@ -190,7 +190,7 @@ pub(crate) enum Place {
     Inline(#[serde(with = "crate::codec::bytes")] Vec<u8>),
     /// In one blob of its own.
     One(u64),
-    /// In chunks, listed in so many rows.
+    /// In chunks, listed in this many rows.
     Many { parts: u32 },
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct Named {
     pub created_ms: u64,
 }
 
-/// What is stored of all trees of a tenant together.
+/// The stored totals of all trees of a tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Different contents.

@@ -1,6 +1,7 @@
 //! Reading every file of a tree at a moment, and comparing its chunks and its bytes with their hashes.
 //!
-//! What is damaged is named by its path, and the rest is read all the same. Nothing is changed: `doctor --repair` does that.
+//! Damaged files are named by their paths, and the rest is read all the same. Nothing is changed: `doctor --repair`
+//! does that.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::tree::value::{Content, Held, Piece, Place, decode};
 use crate::tree::{ContentId, TreeAt, key};
 use crate::{Error, ErrorKind, Result};
 
-/// A page ends after so many bytes of files, and after so many paths.
+/// A page ends after this many bytes of files, or after this many paths.
 const PAGE_BYTES: u64 = 64 << 20;
 const PAGE_PATHS: u64 = 5_000;
 
@@ -40,7 +41,7 @@ pub struct VerifyPage {
     pub files: u64,
     /// Of these, as they were put.
     pub bytes: u64,
-    /// What is damaged, by path.
+    /// The damaged files, by path.
     pub damaged: Vec<DamagedFile>,
     /// The path to go on after; `None` at the end.
     pub cursor: Option<String>,
@@ -51,7 +52,7 @@ pub struct VerifyPage {
 pub struct DamagedFile {
     /// The path; empty where the list of the files itself cannot be read to its end.
     pub path: String,
-    /// What is wrong.
+    /// A description of the damage.
     pub why: String,
 }
 
@@ -98,7 +99,7 @@ pub(crate) fn verify(rows: &dyn Rows, ask: &VerifyTree) -> Result<VerifyPage> {
     Ok(page)
 }
 
-/// What is wrong with a content of so many bytes; `None` where all is well.
+/// Describes the damage to a content of `bytes` bytes; `None` if all is well.
 fn damage_of(rows: &dyn Rows, id: &ContentId, bytes: u64) -> Result<Option<String>> {
     match compare(rows, id, bytes) {
         Ok(found) => Ok(found),
@@ -106,7 +107,7 @@ fn damage_of(rows: &dyn Rows, id: &ContentId, bytes: u64) -> Result<Option<Strin
     }
 }
 
-/// What an error says of the store; others say nothing of it, and end the work.
+/// Returns the damage to the store that an error reports. Other errors say nothing about the store, and end the work.
 fn damage(error: Error) -> Result<String> {
     match error.kind {
         ErrorKind::Corrupt { .. } | ErrorKind::Internal => Ok(error.to_string()),

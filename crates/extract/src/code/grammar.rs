@@ -89,7 +89,7 @@ const C: &[Rule] = &[
 const WRAPPERS_MAX: usize = 4;
 
 impl Grammar {
-    /// What `node` defines, seen through what wraps it.
+    /// The definition in `node`, seen through its wrappers.
     pub(crate) fn definition<'tree>(&self, node: Node<'tree>) -> Option<Definition<'tree>> {
         let mut inner = node;
         for _ in 0..WRAPPERS_MAX {

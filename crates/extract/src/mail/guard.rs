@@ -1,4 +1,4 @@
-//! What the mail library does not bound: how many parts and headers it makes of a few bytes.
+//! Limits that the mail library lacks: how many parts and headers it makes of a few bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ const SEARCHED_BYTES_MAX: u64 = 4 << 30;
 /// Three bytes make a header, which takes a hundred in memory.
 const HEADER_BYTES_MAX: usize = 2 << 20;
 
-/// What the mails of a file may still cost.
+/// The work that the mails of a file may still cost.
 pub(crate) struct Work {
     searched_bytes_left: AtomicU64,
 }

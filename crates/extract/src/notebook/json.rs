@@ -229,8 +229,8 @@ impl Outputs {
     }
 }
 
-/// What a terminal would show: without colours, and of a line that is written over and over, such as one of a progress
-/// bar, the last state.
+/// Returns the text that a terminal would show: without colours, and only the last state of a line that is overwritten
+/// repeatedly, such as a progress bar.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

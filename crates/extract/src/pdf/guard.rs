@@ -1,4 +1,4 @@
-//! What the PDF library does not bound: how much a file unpacks to, and how it refers to itself.
+//! Limits that the PDF library lacks: how much a file unpacks to, and how it refers to itself.
 
 use std::collections::HashMap;
 use std::io::{Chain, Cursor, Read};

@@ -1,4 +1,4 @@
-//! What is cut off, changed, or made to hurt ends with a named error or with passages, never with a panic.
+//! Truncated, changed or malicious files end with a named error or with passages, never with a panic.
 
 use std::path::Path;
 
@@ -197,7 +197,7 @@ fn mutate(bytes: &[u8], dice: &mut fastrand::Rng) -> Vec<u8> {
     bytes
 }
 
-/// What holds for whatever is read.
+/// Checks what must hold for any input.
 fn check(name: &str, bytes: &[u8]) {
     let options = PassageOptions { target_chars: 80, overlap_chars: 10 };
     let Ok(document) = extract(Path::new(name), bytes, &options) else { return };

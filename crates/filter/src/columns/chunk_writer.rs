@@ -7,7 +7,7 @@ use super::block::{BITMAP_BLOCK_ROWS, BLOCK_ENTRY_BYTES, ROW_SET_BYTES};
 use super::chunk::{HEAD_BYTES, row_set_bytes};
 use super::dictionary;
 
-/// What a new text takes on top of its bytes: its end, and its place in the map with room to grow.
+/// The memory of a new text beyond its bytes: its end, and its place in the map with room to grow.
 const NEW_TEXT_BYTES: usize = 40;
 
 /// The values of one column in the rows of one chunk. Rows are counted from the beginning of their container.

@@ -15,7 +15,7 @@ use crate::FilterError;
 use crate::interval::{Bools, Datetimes, Floats, Interval, Ints, Scalars, TextBounds};
 use crate::like::LikePattern;
 
-/// From so many look-ups, or texts to try, a dictionary is read whole.
+/// From this many look-ups, or texts to try, a dictionary is read whole.
 const HELD_LOOKUPS: usize = 32;
 const HELD_TEXTS: usize = 1024;
 

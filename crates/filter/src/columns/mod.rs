@@ -12,8 +12,8 @@
 //! name        dotted path, 0x01, one letter: b bool, i int, f float, s text, t datetime, x there but no value of its own
 //! ```
 //!
-//! What a column chunk holds is drawn in [`chunk`], a dictionary of texts in [`dictionary`]. Files of version 1 are read by
-//! [`version_1`].
+//! [`chunk`] shows the layout of a column chunk, and [`dictionary`] that of a dictionary of texts. [`version_1`] reads
+//! files of version 1.
 //!
 //! The file carries no checksum of its own: its container verifies the bytes before they arrive here.
 
@@ -40,7 +40,7 @@ pub const COLUMNS_VERSION: u32 = 2;
 const MAGIC: &[u8; 8] = b"NUTCOLMN";
 const FOOTER_BYTES: usize = 40;
 
-/// What a column of a field holds; the letter ends the column's name.
+/// The kind of a field's column; the letter ends the column's name.
 #[derive(Clone, Copy)]
 enum ColumnKind {
     Bool,

@@ -12,7 +12,7 @@ use crate::{FilterError, Payload, Value};
 
 /// A chunk that takes this much memory is written before its container is full.
 const CHUNK_BYTES_MAX: usize = 12 << 20;
-/// What a column takes on top of its name and its values: its places in the maps.
+/// The memory of a column beyond its name and its values: its places in the maps.
 const COLUMN_BYTES: usize = 128;
 
 /// Collects the payloads of a segment in the order of their ordinals. Holds one chunk as values, and finished chunks as bytes
@@ -61,7 +61,7 @@ impl ColumnsWriter {
         self.rows
     }
 
-    /// What the rows so far take in memory.
+    /// Returns the memory that the rows so far take.
     pub fn resident_bytes(&self) -> usize {
         self.chunk_bytes + self.ready_bytes + self.column_bytes
     }

@@ -24,7 +24,7 @@ pub struct JsonColumns {
 }
 
 impl JsonColumns {
-    /// What of a row's payload they hold.
+    /// Returns the part of a row's payload that they hold.
     ///
     /// # Errors
     /// `Invalid` for what is no JSON, a field that is there twice, and a path to no datetime.

@@ -1,4 +1,4 @@
-//! What a column says of itself: metadata of its field in the schema, which Arrow's tables carry along.
+//! A column's description of itself: metadata of its field in the schema, which Arrow's tables carry along.
 //!
 //! **Useful for** writing back what was read: a search's own columns are told from a payload's fields of the same name, and JSON from
 //! text. **Not for** anything that has to hold without it: pandas, for one, loses it.
@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use arrow_schema::Field;
 
-/// What the column is, where its name and type do not say it.
+/// The role of the column, where its name and type do not tell it.
 const COLUMN: &str = "nuthatch.column";
-/// What of the column's values is elsewhere, and was not read.
+/// The part of the column's values that is elsewhere, and was not read.
 const LACKS: &str = "nuthatch.lacks";
 
-/// What a column is, where its name and type do not say it.
+/// The role of a column, where its name and type do not tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Of a search's answer and not of its records.

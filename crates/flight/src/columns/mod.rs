@@ -13,8 +13,8 @@
 //!
 //! Strings may be dictionary-encoded.
 //!
-//! **Invariant:** what is written with the columns that were read is what was there, except nulls in a field that has a type of its own:
-//! nothing tells them from a field that is not there. What would be lost is refused.
+//! **Invariant:** writing the columns that were read restores what was there, except nulls in a field that has a type
+//! of its own: nothing distinguishes them from an absent field. A write that would lose data is refused.
 
 mod json;
 mod mark;
@@ -37,7 +37,7 @@ pub const TEXT: &str = "text";
 pub const CONTEXT: &str = "context";
 pub const CODE: &str = "code";
 pub const VECTOR: &str = "vector";
-/// What the engine calls the field of the column `vector`.
+/// The engine's name for the field of the column `vector`.
 const UNNAMED: &str = "";
 pub const PAYLOAD: &str = "payload";
 /// In front of a payload's field whose name is a column's own, or may be.

@@ -48,13 +48,13 @@ enum Values {
 }
 
 impl Shape {
-    /// An empty batch, with room for so many rows.
+    /// Returns an empty batch with room for `rows` rows.
     pub fn begin(&self, rows: usize) -> Building<'_> {
         let columns = self.parts.iter().map(|part| part.column(rows)).collect();
         Building { shape: self, columns, rows: 0 }
     }
 
-    /// What of a record is in its columns.
+    /// Returns the parts of a record that the columns hold.
     pub fn wanted(&self) -> Wanted {
         let field = |part: &Part| match part {
             Part::Vector { .. } => Some(UNNAMED.to_string()),

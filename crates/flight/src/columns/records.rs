@@ -29,11 +29,11 @@ pub struct Layout {
     /// Columns of payload fields.
     fields: Vec<(usize, String)>,
     json: JsonColumns,
-    /// What becomes of values that a record has not.
+    /// How values that a record cannot hold are converted.
     notes: Vec<String>,
 }
 
-/// What a column of a vector field has.
+/// The form of the values in a vector field's column.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Dense,
@@ -136,7 +136,7 @@ impl Layout {
         Ok(())
     }
 
-    /// What becomes of values that a record has not, in words.
+    /// Describes how values that a record cannot hold are converted.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

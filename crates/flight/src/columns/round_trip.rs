@@ -1,4 +1,4 @@
-//! What was read, written again.
+//! Round trips: data that was read is written again.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};

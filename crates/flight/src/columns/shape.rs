@@ -9,7 +9,7 @@ use nuthatch_link::{CollectionInfo, Element, Error, Result};
 use crate::columns::mark::{self, Mark};
 use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, values, vectors};
 
-/// What a column is made of.
+/// The contents of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     Id,
@@ -201,7 +201,7 @@ fn has_datetimes(info: &CollectionInfo, field: Option<&str>) -> bool {
         None => true,
         Some(field) => path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.')),
     };
-    // What is in fields beyond these is not known.
+    // The contents of fields beyond these are unknown.
     info.fields.len() >= SCHEMA_FIELDS_MAX
         || info.fields.iter().any(|(path, kinds)| is_in(path) && kinds.iter().any(|kind| kind == "datetime"))
 }

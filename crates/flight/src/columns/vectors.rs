@@ -23,7 +23,7 @@ pub fn is_list(kind: &DataType) -> bool {
     matches!(kind, DataType::FixedSizeList(..) | DataType::List(_) | DataType::LargeList(_))
 }
 
-/// What a column of vectors is.
+/// The type of a column of vectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column<'a> {
     /// Components of each vector; `None` where each list has a length of its own.
@@ -53,7 +53,7 @@ pub fn column<'a>(name: &str, kind: &'a DataType) -> Result<Column<'a>> {
 }
 
 impl Column<'_> {
-    /// What becomes of components that no stored vector has.
+    /// Describes how components that no stored vector has are converted.
     pub fn note(&self, name: &str) -> Option<String> {
         match self.component {
             DataType::Float32 | DataType::Float16 | DataType::Int8 | DataType::UInt8 => None,

@@ -19,7 +19,7 @@ pub const PARTS: usize = 128;
 const HASH_BITS: u32 = 24;
 const PART_BITS: u32 = PARTS.ilog2();
 const LOW_BITS: u32 = HASH_BITS - PART_BITS;
-/// From so many contents on, bits are shorter.
+/// Beyond this many contents, bits are shorter.
 const LISTED_MAX: usize = 31;
 /// Grams of all contents of a block together; what has no room is searched always.
 const PAIRS_MAX: usize = 2 << 20;
@@ -60,7 +60,7 @@ impl BlockBuilder {
         true
     }
 
-    /// The parts with their numbers, but for empty ones, each in pieces of about so many bytes.
+    /// Returns the nonempty parts with their numbers, each in pieces of about `piece_bytes` bytes.
     pub fn finish(mut self, piece_bytes: usize) -> Vec<(u8, Vec<Vec<u8>>)> {
         self.pairs.sort_unstable();
         let part = |pair: &u32| (pair >> (LOW_BITS + 8)) as u8;

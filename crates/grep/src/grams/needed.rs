@@ -25,7 +25,7 @@ const ALTERNATIVES_MAX: usize = 4_096;
 /// As in the matcher.
 const NEST_LIMIT: u32 = 250;
 
-/// What a content needs to match.
+/// The grams that a content needs to match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needed {
     /// Nothing that grams tell.
@@ -39,7 +39,7 @@ pub enum Needed {
 }
 
 impl Needed {
-    /// What a content needs to change what a search prints.
+    /// Returns the grams that a content needs to change the output of a search.
     pub fn of(request: &Request) -> Self {
         let prints_without_match = request.invert
             || request.passthru

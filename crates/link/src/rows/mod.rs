@@ -26,7 +26,7 @@ pub(crate) enum From<'t> {
     Within(Arc<Within<'t>>),
 }
 
-/// What all handles on a live keyspace or graph share.
+/// State shared by all handles on a live keyspace or graph.
 pub(crate) struct Inner {
     anchor: Anchor<LocalKeyspace>,
     kind: Kind,

@@ -46,7 +46,7 @@ impl Within<'_> {
         })
     }
 
-    /// What the transaction has written for a key, if it has.
+    /// Returns the transaction's own write of a key, if there is one.
     fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Entry>> {
         let (value, expires_at_ms) = match work.batch.changed(&self.name, self.kind)?.get(key)? {
             KvOp::Put { value, expires_in, .. } => {

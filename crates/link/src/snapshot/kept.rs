@@ -33,7 +33,7 @@ pub struct KeepPolicy {
     pub age_max: Duration,
 }
 
-/// Who has one kept, and alone may use it.
+/// The holder of a kept snapshot, who alone may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// The key of that id; `None` where the server needs no key.
@@ -47,7 +47,7 @@ pub enum Holder {
 pub struct Owner {
     /// `None`: the default tenant.
     pub tenant: Option<String>,
-    /// Who of the tenant.
+    /// The holder within the tenant.
     pub holder: Holder,
 }
 
@@ -65,7 +65,7 @@ pub enum NotKept {
 /// One that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What its owner asks for it by.
+    /// The id by which its owner asks for it.
     pub id: String,
     /// Of its owner, for people.
     pub label: Option<String>,
@@ -91,7 +91,7 @@ struct Kept {
 }
 
 impl KeepPolicy {
-    /// What a folder was opened with.
+    /// The policy that a folder was opened with.
     pub fn of(options: &Options) -> Self {
         let &Options { snapshots_max: most, snapshot_idle_max: idle_max, snapshot_age_max: age_max, .. } = options;
         Self { most, idle_max, age_max }
@@ -104,7 +104,7 @@ impl KeptSnapshots {
         Self { policy, of_tenants: Mutex::default() }
     }
 
-    /// What holds for each tenant.
+    /// Returns the policy that applies to each tenant.
     pub fn policy(&self) -> KeepPolicy {
         self.policy
     }

@@ -26,7 +26,7 @@ use crate::{Collection, Database};
 const BATCH_LINES: usize = 1000;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// What is imported.
+/// The scope and options of an import.
 #[derive(Default)]
 pub struct ImportOptions<'a> {
     /// Only this collection, and no keyspace, graph, tree or fact.
@@ -41,7 +41,7 @@ pub struct ImportOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
     /// Names of the collections.

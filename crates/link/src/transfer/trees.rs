@@ -246,7 +246,7 @@ impl Trees {
             .try_for_each(|entry| self.import_tree(db, base, &entry, options));
         if imported.is_err() {
             for name in &names {
-                // What failed first is what the caller hears; the next process would remove what is left.
+                // The caller gets the first error; the next process would remove the leftovers.
                 drop(db.tree(name).and_then(|tree| tree.write(EndImportOf(name.clone()))));
                 drop(db.drop_tree(name));
             }

@@ -1,8 +1,8 @@
 //! A program that writes all kinds of data until it is done, killed or refused, and says what was acknowledged; and what must
 //! be found in its folder afterwards.
 //!
-//! Writers own their keys, so each one's model is the sum of its own calls: everything acknowledged, and of the one call that was
-//! under way all or nothing. What they say goes over a datagram socket, which no fault in files touches.
+//! Writers own their keys, so each one's model is the sum of its own calls: every acknowledged call, and all or nothing
+//! of the one that was under way. Their reports go over a datagram socket, which no fault in files touches.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixDatagram;
@@ -122,7 +122,7 @@ fn choose(dice: &mut fastrand::Rng, writer: u64, version: u64) -> (Kind, Call) {
     (kind, keys.into_iter().map(|key| each(key, dice)).collect())
 }
 
-/// What the writers write to.
+/// The stores that the writers write to.
 struct Store {
     notes: Collection,
     docs: Collection,
@@ -235,7 +235,7 @@ fn vector(version: u64) -> Vec<f32> {
     (0..4).map(|at| (version % 9973) as f32 + at as f32).collect()
 }
 
-/// Now and then one that is too large to lie beside the others.
+/// Returns a value, now and then one that is too large to be stored with the others.
 fn value(key: &str, version: u64) -> Vec<u8> {
     let mut value = format!("{key} {version} ").into_bytes();
     let bytes = if (version / 100).is_multiple_of(17) { 80_000 } else { 30 + version as usize % 400 };
@@ -251,7 +251,7 @@ fn encode(writer: u64, call: &Call) -> String {
     words.fold(writer.to_string(), |line, word| line + &word)
 }
 
-/// What a victim has said. Writers are named by their number.
+/// The reports of a victim. Writers are named by their number.
 #[derive(Clone, Default)]
 pub struct Said {
     /// The calls of each writer, in their order.
@@ -319,7 +319,7 @@ impl Victim {
         Self { child, said, listener: Some(listener), _socket: place }
     }
 
-    /// What was heard so far, and nothing after.
+    /// Returns the reports received so far, and no later ones.
     pub fn said_until_now(&self) -> Said {
         self.said.lock().unwrap().clone()
     }

@@ -9,7 +9,7 @@ use nuthatch_link::{Error, Result};
 /// Hexadecimal digits of the arguments' hash: enough to notice a mistake, which is all that it is for.
 const HASH_DIGITS: usize = 8;
 
-/// What the cursors of one list have in common.
+/// The part that the cursors of one list share.
 pub struct Cursors {
     hash: String,
 }
@@ -44,7 +44,7 @@ impl Cursors {
     }
 }
 
-/// What no page gave, or another list's.
+/// The error for a cursor that no page gave, or that belongs to another list.
 pub fn no_cursor(cursor: &str) -> Error {
     Error::invalid(format!("{cursor:?} is not a cursor; use the cursor of the previous page, with the same arguments"))
 }

@@ -50,7 +50,7 @@ pub fn tool() -> Tool {
     )
 }
 
-/// What is to be forgotten.
+/// The records to forget.
 enum Target {
     Ids(Vec<String>),
     Where(String),

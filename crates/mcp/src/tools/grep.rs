@@ -67,7 +67,7 @@ pub struct GrepAnswer {
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
-    /// What to know about this answer.
+    /// Notes about this answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -195,7 +195,7 @@ impl Grepping {
             index: GrepIndex::Auto,
             filter: None,
             cursor: cursor.map_err(|_| no_cursor(start.cursor.as_deref().unwrap_or_default()))?,
-            // Of what is found only so much can be shown; what a page has beyond that is searched again.
+            // Only this much of the matches can be shown; what a page has beyond that is searched again.
             bytes_max: (Budget::of(self.max_tokens)?.bytes_left()).min(GREP_BYTES_MAX),
         })
     }

@@ -29,7 +29,7 @@ const EMPTY: &str = "the memory is empty";
 const RECORDS_AT_ONCE: usize = 50;
 /// Facts that are listed unless more are asked for.
 const FACTS_AT_ONCE: usize = 20;
-/// Of a record's text only so much is shown.
+/// At most this many bytes of a record's text are shown.
 const TEXT_BYTES_MAX: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub struct Listing {
     path: Option<String>,
     /// Instead of listing: ask this about the records of the collection, which is answered exactly.
     ask: Option<String>,
-    /// What it takes.
+    /// The arguments of `ask`.
     #[serde(default)]
     question: Map<String, Value>,
     /// The tree as of a snapshot, a version or a time.
@@ -99,7 +99,7 @@ pub struct ListAnswer {
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
-    /// What to know about this answer.
+    /// Notes about this answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -111,7 +111,7 @@ struct Listed {
     records: u64,
     /// Records that can be found by meaning.
     vectors: u64,
-    /// What turns text into vectors.
+    /// The embedder that turns text into vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     embedder: Option<String>,
     /// Fields that `where` can ask for, each with the kinds of its values.
@@ -132,7 +132,7 @@ struct File {
     changed: Option<String>,
 }
 
-/// What the questions about facts take.
+/// The arguments that each question about facts takes.
 const OF_FACTS: &str = "Of facts: list takes subject, predicate, object, value, valid_at, known_at, history; why takes number; \
     entities prefix or like; trace collection and ids; paths from and to; rank seeds.";
 

@@ -123,7 +123,7 @@ fn tool<Arguments: JsonSchema, Answer: JsonSchema>(
         .with_annotations(annotations)
 }
 
-/// What a tool does to the memory.
+/// The effect of a tool on the memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     Reads,

@@ -73,13 +73,13 @@ pub enum ModeName {
 pub struct SearchAnswer {
     /// Best first. Cite `source`; what has none is a note, not a file: say so, with its `id`.
     pub hits: Vec<HitView>,
-    /// What `facets` asked for, of each collection.
+    /// The facets that `facets` asked for, of each collection.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<Value>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// What to know about this answer.
+    /// Notes about this answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -237,7 +237,7 @@ fn ask_all<'a>(
     }
 }
 
-/// What none of the collections can be asked, in the words of each: they have different fields.
+/// Builds the error for a question that every collection refuses, in the words of each: they have different fields.
 fn refused_by_all(refused: &[(&str, String)]) -> Error {
     let is_same = refused.iter().all(|(_, message)| *message == refused[0].1);
     let (shown, left_out) = refused.split_at(if is_same { 1 } else { refused.len().min(REFUSED_MAX) });

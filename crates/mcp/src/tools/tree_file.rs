@@ -17,7 +17,7 @@ const CONTEXT: usize = 3;
 pub struct Asked<'a> {
     pub path: &'a str,
     pub as_of: Option<&'a str>,
-    /// What to compare with.
+    /// The state to compare with.
     pub diff: Option<&'a str>,
     pub from_line: Option<u32>,
     pub max_tokens: Option<usize>,
@@ -82,7 +82,7 @@ pub fn read(
     Ok((told(entry, Some(line), shown.to_string()), next))
 }
 
-/// What changed in the file since a moment.
+/// Returns the changes to the file since a moment.
 pub fn diff(files: &Files, asked: &Asked<'_>, since: &str) -> EngineResult<FileText> {
     let (from, to) = (files.at(Some(since)), files.at(asked.as_of));
     let changes = files.diff(DiffTrees { from, to, below: asked.path.into(), no_renames: true })?;

@@ -1,4 +1,4 @@
-//! What a tree has: its entries, the versions of a path, its snapshots, and what changed since one.
+//! The contents of a tree: its entries, the versions of a path, its snapshots, and the changes since one.
 
 use nuthatch_link::{
     ChangeKind, DiffTrees, EntryKind, Error, Files, Result as EngineResult, TreeEntry, format_datetime,
@@ -12,7 +12,7 @@ use crate::tools::cursor::Cursors;
 /// Entries that are read at a time.
 const ENTRIES_AT_ONCE: usize = 200;
 
-/// What is asked about a tree.
+/// The subject of a question about a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     Entries,

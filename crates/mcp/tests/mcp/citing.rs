@@ -1,4 +1,4 @@
-//! What is cited as a file was added from that file.
+//! Text that is cited as a file was added from that file.
 
 use nuthatch_link::{CollectionOptions, EmbedderChoice, Record, payload_from_json};
 use serde_json::json;

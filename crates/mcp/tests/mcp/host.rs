@@ -17,7 +17,7 @@ pub struct Host {
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: JoinHandle<nuthatch_link::Result<()>>,
     asked: u64,
-    /// What came unasked: progress.
+    /// Unsolicited messages: progress.
     pub notifications: Vec<Value>,
 }
 
@@ -65,7 +65,7 @@ impl Host {
         host
     }
 
-    /// A file beside the memory.
+    /// Writes a file next to the memory.
     pub fn write(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().canonicalize().unwrap().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -128,7 +128,7 @@ impl Host {
         (error["code"].as_i64().unwrap_or_else(|| panic!("{answered}")), error["message"].as_str().unwrap().into())
     }
 
-    /// What a tool answers, which is as its schema says.
+    /// Calls a tool, checks that its answer conforms to its schema, and returns the answer.
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.call_with_text(tool, arguments).0
@@ -145,7 +145,7 @@ impl Host {
         (answer, result["content"][0]["text"].as_str().unwrap().to_string())
     }
 
-    /// What a tool tells the model that it refuses.
+    /// Returns the refusal that a tool gives the model.
     #[track_caller]
     pub fn tool_refuses(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));

@@ -1,4 +1,4 @@
-//! What a model and its host are promised, each promise one test, over a line of JSON at a time.
+//! The promises to a model and its host, each promise one test, over a line of JSON at a time.
 
 mod arguments;
 mod bounds;

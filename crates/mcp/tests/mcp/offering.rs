@@ -1,4 +1,4 @@
-//! What is offered, to whom, and how it is described.
+//! The capabilities on offer, to whom, and how they are described.
 
 use std::collections::BTreeSet;
 

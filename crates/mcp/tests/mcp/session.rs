@@ -1,4 +1,4 @@
-//! What a model sees from the first call to the last.
+//! A model's view of a session, from the first call to the last.
 
 use serde_json::json;
 

@@ -81,7 +81,7 @@ fn a_call_that_is_cancelled_ends_and_is_not_answered() {
     let mut host = Host::asking(|database| Gate { database, entered, passes, ended, left }, |_| ());
     host.store("notes", ["The heron stands.".to_string()]);
     let cancelled = host.begin("tools/call", json!({"name": "search", "arguments": {"query": "heron"}}));
-    // What is cancelled before it has begun never begins.
+    // A call that is cancelled before it has begun never begins.
     entering.recv().unwrap();
     let notice = json!({"requestId": cancelled});
     host.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": notice}));

@@ -180,7 +180,7 @@ pub fn agent(timeout: Duration) -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false).build().into()
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Came {
     Answer(u16, Vec<u8>),
@@ -270,7 +270,7 @@ pub fn kill_owners(cluster: &Cluster) {
             }
             n
         });
-        // Reads a count that never goes back, whoever answers.
+        // Reads a count that never goes back, whichever node answers.
         let reader = scope.spawn(|| {
             let mut last = 0u64;
             while !done.load(Ordering::SeqCst) {
@@ -358,7 +358,7 @@ pub fn hang_the_owner(cluster: &Cluster) {
     one.signal("-STOP");
     let (status, _) = ask(second, "PUT", "/v1/keyspaces/k/keys/a", b"new", false);
     assert_eq!(status, 204);
-    // What the old owner is asked in its sleep, it answers when it wakes, if ever.
+    // The old owner answers requests that arrive in its sleep only when it wakes, if ever.
     let tries = 40;
     let stale = std::thread::scope(|scope| {
         let askers: Vec<_> = (0..tries)

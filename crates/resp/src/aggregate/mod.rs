@@ -15,7 +15,7 @@
 
 pub(crate) mod rows;
 
-/// What an aggregate is.
+/// The kind of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Hash,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Sorted,
 }
 
-/// What a key with many entries holds.
+/// The value of a key with many entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Aggregate {
     pub kind: Kind,
@@ -40,7 +40,7 @@ pub(crate) enum Body {
 /// Names with their values; the items of a list and the members of a set are names without one.
 pub(crate) type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What there is to know of rows without reading them.
+/// The metadata of rows, known without reading them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub id: u64,

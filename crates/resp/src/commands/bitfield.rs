@@ -15,7 +15,7 @@ struct Form {
     is_signed: bool,
 }
 
-/// What becomes of a number that does not fit.
+/// The treatment of a number that does not fit.
 #[derive(Clone, Copy)]
 enum Overflow {
     Wrap,
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// A place, or `#n`: behind so many numbers of this width.
+    /// Parses a place, or `#n`: the place after `n` numbers of this width.
     fn place(self, word: &[u8]) -> Outcome<usize> {
         let at = match word {
             [b'#', digits @ ..] => number::integer(digits).ok().and_then(|at| at.checked_mul(self.bits as i64)),

@@ -65,7 +65,8 @@ pub(crate) fn bitpos(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 pub(crate) fn bitop(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [operation, target, keys @ ..] = call.arguments else { return Err(Failure::syntax()) };
     let name = String::from_utf8_lossy(operation).to_uppercase();
-    // What comes of a byte of the first string and those of the others: of any of them, of all, of an odd number, of exactly one.
+    // Combines a byte of the first string with the bits of the others: those set in any of them, in all, in an odd
+    // number, in exactly one.
     let of: fn(u8, &Others) -> u8 = match (name.as_str(), keys.len()) {
         ("AND", _) => |first, others| first & others.all,
         ("OR", _) => |first, others| first | others.any,
@@ -98,7 +99,7 @@ pub(crate) fn bitop(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     Ok(Reply::count(length))
 }
 
-/// What bytes have in common, bit by bit.
+/// Several bytes, combined bit by bit.
 struct Others {
     any: u8,
     all: u8,
@@ -125,13 +126,13 @@ pub(super) fn place(at: Option<i64>) -> Outcome<usize> {
     at.ok_or_else(|| Failure::error("bit offset is not an integer or out of range"))
 }
 
-/// So many bits, 64 at most, from a place on; behind the last byte there are zeros.
+/// Returns `count` bits, 64 at most, from a place on; behind the last byte there are zeros.
 pub(super) fn get(bytes: &[u8], at: usize, count: usize) -> u64 {
     let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| u64::from(byte >> (7 - at % 8) & 1));
     (at..at + count).fold(0, |number, at| number << 1 | bit(at))
 }
 
-/// Sets so many bits from a place on; bytes are added where there are none.
+/// Sets `count` bits from a place on; bytes are added where there are none.
 pub(super) fn put(bytes: &mut Vec<u8>, at: usize, count: usize, number: u64) {
     let length = (at + count).div_ceil(8);
     if bytes.len() < length {

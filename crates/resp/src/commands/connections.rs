@@ -1,4 +1,4 @@
-//! Who is there, and what the connection speaks.
+//! Commands about the connection: its user and its protocol.
 
 use crate::failure::{Failure, Outcome};
 use crate::gate::Refused;

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 
-/// What a string has to be for a write to happen.
+/// The condition on a string under which a write happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Condition<'a> {
     pub is_equal: bool,

@@ -1,8 +1,9 @@
 //! Places on the earth: members of a sorted set whose scores are geohashes.
 //!
-//! A score holds 26 bits of the latitude and 26 of the longitude in turns (geohash, G. Niemeyer 2008, with the latitudes of Web
-//! Mercator as Redis cuts them). What is near has scores near each other, but for the edges of cells: a search covers its area with a few
-//! cells, reads their scores and compares each member's distance (haversine).
+//! A score interleaves 26 bits of the latitude and 26 of the longitude (geohash, G. Niemeyer 2008, with the latitudes
+//! of Web Mercator as Redis cuts them). Places near each other have scores near each other, except across the edges of
+//! cells: a search covers its area with a few cells, reads their scores and compares each member's distance
+//! (haversine).
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -22,7 +23,7 @@ pub(super) struct Point {
     pub latitude: f64,
 }
 
-/// What a search looks at; metres.
+/// The area of a search, in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Area {
     Circle { radius: f64 },
@@ -94,7 +95,7 @@ impl Area {
         let (high, wide) = self.degrees(middle);
         let (south, north) = ((middle.latitude - high).max(-LATITUDE_MAX), (middle.latitude + high).min(LATITUDE_MAX));
         let (west, east) = (middle.longitude - wide, middle.longitude + wide);
-        // What goes over the antimeridian goes on at its other side.
+        // A range that crosses the antimeridian continues on its other side.
         let parts = match () {
             () if wide >= LONGITUDE_MAX => vec![(-LONGITUDE_MAX, LONGITUDE_MAX)],
             () if west < -LONGITUDE_MAX => vec![(-LONGITUDE_MAX, east), (west + 360.0, LONGITUDE_MAX)],
@@ -135,7 +136,7 @@ impl Area {
     }
 }
 
-/// Which of the cells of so many bits a coordinate lies in.
+/// Returns which cell of `bits` bits a coordinate lies in.
 fn cell(degrees: f64, most: f64, bits: u32) -> u64 {
     let cells = 1_u64 << bits;
     // The last edge belongs to the last cell.

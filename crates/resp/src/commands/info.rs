@@ -1,4 +1,4 @@
-//! What the server is, and what it has done: INFO.
+//! INFO: a description of the server and its statistics.
 //!
 //! **Invariant:** of counts everybody is told the tenant's own; how many keys there are, who may read; what the whole process takes,
 //! who administers the default tenant. Others read 0 there, for clients look for the lines.
@@ -132,7 +132,8 @@ fn keyspace(session: &Session) -> Outcome<Vec<String>> {
     Ok(lines)
 }
 
-/// What the process takes; `None` for whom it does not concern, and where the system does not tell.
+/// Returns the resource usage of the process; `None` for callers whom it does not concern, and where the system does
+/// not report it.
 fn process(session: &Session) -> Outcome<Option<ProcessUsage>> {
     let administers = session.grant.as_ref().is_some_and(|grant| Scope::Admin.allows(grant.scopes));
     let is_everybodys = session.tenant()?.database.is_of_the_default_tenant();

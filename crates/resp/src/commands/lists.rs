@@ -97,7 +97,7 @@ pub(crate) fn linsert(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     Ok(Reply::count(count))
 }
 
-/// LREM key count item: the first so many, the last when the count is negative, all when it is 0.
+/// LREM key count item: the first `count` occurrences, the last when it is negative, all when it is 0.
 pub(crate) fn lrem(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [_, count, item] = call.arguments else { return Err(Failure::syntax()) };
     let count = number::integer(count)?;
@@ -192,7 +192,7 @@ fn pop(call: &mut Call<'_, '_>, front: bool) -> Outcome<Reply> {
     Ok(Reply::bulks(taken(list, front, count)?))
 }
 
-/// Takes so many items from one end.
+/// Takes `count` items from one end.
 pub(super) fn taken(mut list: List<'_, '_>, front: bool, count: usize) -> Outcome<Vec<Vec<u8>>> {
     let count = count.min(list.len());
     let mut items = Vec::with_capacity(count);

@@ -59,7 +59,7 @@ pub(crate) use table::TABLE;
 #[derive(Clone, Copy)]
 pub(crate) struct Spec {
     pub name: &'static str,
-    /// Arguments with the name; at least so many when negative.
+    /// Arguments, the name included; at least that many when negative.
     pub arity: i32,
     pub scope: Scope,
     /// The first and the last argument that is a key, and the steps between; 0 when there is none.
@@ -102,7 +102,7 @@ pub(crate) enum Scope {
 pub(crate) enum Run {
     /// About the connection or the server.
     Session(fn(&mut Session, &[Vec<u8>]) -> Outcome<Reply>),
-    /// What MULTI has queued: EXEC.
+    /// EXEC: runs the commands that MULTI has queued.
     Queue,
     /// About data.
     Data(Data),
@@ -183,7 +183,7 @@ impl Spec {
         self.name == "FLUSHDB"
     }
 
-    /// Whether a command of so many words, its name included, is one of these.
+    /// Whether a command of `words` words, its name included, is one of these.
     pub fn takes(&self, words: usize) -> bool {
         match self.arity {
             arity if arity < 0 => words >= arity.unsigned_abs() as usize,

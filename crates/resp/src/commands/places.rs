@@ -219,7 +219,7 @@ impl<'a> Asked<'a> {
                 break;
             }
         }
-        // So many of them are the nearest, unless any will do.
+        // A count takes the nearest, unless any will do.
         let sorted = self.nearest_first.or((self.count.is_some() && !self.any).then_some(true));
         if let Some(nearest_first) = sorted {
             found.sort_by(|one, other| one.metres.total_cmp(&other.metres));

@@ -13,9 +13,9 @@ use crate::call::Call;
 use crate::failure::Outcome;
 use crate::protocol::Reply;
 
-/// Up to so many keys, each has exactly the same chance.
+/// Up to this many keys, each has exactly the same chance.
 const DRAWN_FROM: usize = 1000;
-/// Up to so many keys of a range are looked at instead of halving it.
+/// A range of up to this many keys is read instead of halved.
 const RANGE_KEYS: usize = 64;
 /// Ranges that are kept at each step.
 const RANGES_KEPT: usize = 16;
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// How often each key comes, in so many draws.
+    /// Returns how often each key comes up in `times` draws.
     fn draws(keys: &BTreeSet<Key>, times: usize, seed: u64) -> HashMap<Key, usize> {
         let mut listed = |scan: &KeyScan| {
             let range = keys.range((scan.from.clone(), scan.to.clone()));

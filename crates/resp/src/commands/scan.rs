@@ -12,7 +12,7 @@ use crate::words::Words;
 /// Keys of one page at most, whatever COUNT says.
 const PAGE_MAX: usize = 10_000;
 
-/// What SCAN and its relatives are given.
+/// The arguments of SCAN and its relatives.
 pub(crate) struct Page {
     pub pattern: Option<Vec<u8>>,
     pub count: usize,

@@ -1,4 +1,4 @@
-//! What a command takes is the scope of the operations that it asks.
+//! A command requires the scope of the operations that it calls.
 
 use std::collections::BTreeMap;
 

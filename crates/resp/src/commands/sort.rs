@@ -127,7 +127,7 @@ fn in_order(call: &mut Call<'_, '_>, elements: Vec<Vec<u8>>, asked: &Asked<'_>) 
     Ok(weighed.into_iter().map(|(_, _, element)| element).collect())
 }
 
-/// What the key, or the field of a hash, says that a pattern names for an element.
+/// Returns the value that a pattern names for an element: that of a key, or of a field of a hash.
 fn looked_up(call: &mut Call<'_, '_>, pattern: &[u8], element: &[u8]) -> Outcome<Option<Vec<u8>>> {
     if pattern == b"#" {
         return Ok(Some(element.to_vec()));

@@ -20,7 +20,7 @@ enum How {
     Diff,
 }
 
-/// What becomes of several scores of one member.
+/// The way to merge several scores of one member.
 #[derive(Clone, Copy)]
 enum Merged {
     Sum,

@@ -11,7 +11,7 @@ use crate::number;
 use crate::protocol::Reply;
 use crate::words::Words;
 
-/// What a range is cut by.
+/// The criterion that bounds a range.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Rank,

@@ -10,7 +10,7 @@ use crate::number::{self, signed_count};
 use crate::protocol::{Protocol, Reply};
 use crate::words::Words;
 
-/// What ZADD may do.
+/// The options of ZADD.
 #[derive(Default)]
 pub(super) struct Adding {
     only_new: bool,
@@ -228,7 +228,7 @@ fn rank(call: &mut Call<'_, '_>, reverse: bool) -> Outcome<Reply> {
     })
 }
 
-/// Takes so many members from one end.
+/// Takes `count` members from one end.
 fn popped(mut set: Members<'_, '_>, from_end: bool, count: usize) -> Outcome<Scored> {
     let found = set.ordered(&Span::All, from_end, 0, count)?;
     let members: Vec<Vec<u8>> = found.iter().map(|(member, _)| member.clone()).collect();

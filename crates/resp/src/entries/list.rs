@@ -10,7 +10,7 @@ use crate::entries::ROWS_AT_ONCE;
 use crate::entries::opened::Opened;
 use crate::failure::Outcome;
 
-/// What a key holds, and what a command makes of it. Nothing is written before [`save`](Self::save).
+/// The list at a key, with the changes that a command makes to it. Nothing is written before [`save`](Self::save).
 ///
 /// The items of rows lie at consecutive places, so that both ends and every index are found at once; what changes the middle moves the
 /// items behind it.

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 /// Names that are taken from a random place on: one of them is chosen, so that one after a gap is not chosen more often.
 const NEIGHBOURS: usize = 16;
 
-/// What a key holds, and what a command makes of it. Nothing is written before [`save`](Self::save).
+/// The entries at a key, with the changes that a command makes to them. Nothing is written before [`save`](Self::save).
 pub(crate) struct Members<'c, 'u> {
     pub(super) opened: Opened<'c, 'u>,
     /// Rows that were read ahead.
@@ -139,7 +139,8 @@ impl<'c, 'u> Members<'c, 'u> {
         }
     }
 
-    /// A page of about so many entries from a place on, and where the next one begins; 0 at the end. A small aggregate comes whole.
+    /// Returns a page of about `count` entries from a place on, and where the next one begins; 0 at the end. A small
+    /// aggregate comes whole.
     pub fn page(&mut self, from: u64, count: usize) -> Outcome<(Entries, u64)> {
         let id = match &self.opened.aggregate.body {
             Body::Inline(entries) => return Ok((entries.iter().filter(|_| from == 0).cloned().collect(), 0)),
@@ -159,7 +160,7 @@ impl<'c, 'u> Members<'c, 'u> {
         Ok((page.into_iter().map(|(_, name, value)| (name, value)).collect(), next))
     }
 
-    /// So many entries by chance: different ones, or with repeats when the number is negative.
+    /// Returns the given number of random entries: different ones, or with repeats if the number is negative.
     pub fn chosen(&mut self, count: i64) -> Outcome<Entries> {
         match usize::try_from(count) {
             Ok(count) => self.sample(count),
@@ -167,7 +168,7 @@ impl<'c, 'u> Members<'c, 'u> {
         }
     }
 
-    /// So many different entries, by chance; all when there are no more.
+    /// Returns `count` different random entries; all of them when there are no more.
     pub fn sample(&mut self, count: usize) -> Outcome<Entries> {
         let head = match &self.opened.aggregate.body {
             Body::Rows(head) if count.saturating_mul(4) < head.count as usize => *head,
@@ -187,7 +188,7 @@ impl<'c, 'u> Members<'c, 'u> {
         Ok(fastrand::choose_multiple(self.all()?, count))
     }
 
-    /// So many entries by chance, the same one more than once.
+    /// Returns `count` random entries; the same one may come more than once.
     fn sample_with_repeats(&mut self, count: usize) -> Outcome<Entries> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -218,7 +219,7 @@ impl<'c, 'u> Members<'c, 'u> {
             .try_for_each(|(name, value)| self.change(&name, rows::name(head.id, &name)?, None, Some(value)))
     }
 
-    /// What a row of a name holds.
+    /// Returns the value of a name's row.
     fn row(&mut self, row: &[u8]) -> Outcome<Option<Vec<u8>>> {
         match self.known.get(row) {
             Some(value) => Ok(value.clone()),

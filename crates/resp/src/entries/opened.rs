@@ -1,4 +1,4 @@
-//! What a key holds while a command works on it.
+//! The value of a key while a command works on it.
 
 use crate::aggregate::{Aggregate, Body, Kind, are_many, bytes_of};
 use crate::context::CommandContext;
@@ -25,7 +25,7 @@ impl<'c, 'u> Opened<'c, 'u> {
         Self { context, key: key.to_vec(), aggregate: Aggregate::new(kind), expires_at_ms: None }
     }
 
-    /// Whether its entries, and so many more, are to have rows and have none.
+    /// Whether its entries, and `more` further ones, are to have rows and have none.
     pub fn outgrows(&self, more: usize) -> bool {
         matches!(&self.aggregate.body, Body::Inline(entries) if are_many(entries.len() + more, bytes_of(entries)))
     }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// What a connection speaks. Two until it asks for three.
+/// The protocol that a connection speaks. Two until it asks for three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Protocol {
     #[default]
@@ -10,7 +10,7 @@ pub(crate) enum Protocol {
     Three,
 }
 
-/// What a command answers.
+/// The reply of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reply {
     Simple(&'static str),
@@ -45,7 +45,7 @@ impl Reply {
         Self::Array(items.into_iter().map(Self::bulk).collect())
     }
 
-    /// What belongs together two by two: a list of lists in the newer protocol, one list in the older.
+    /// Replies with pairs: a list of lists in the newer protocol, one list in the older.
     pub fn pairs(pairs: impl IntoIterator<Item = (Self, Self)>, protocol: Protocol) -> Self {
         let pairs = pairs.into_iter();
         Self::Array(match protocol {

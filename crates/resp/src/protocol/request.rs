@@ -9,7 +9,7 @@ pub type Command = Vec<Vec<u8>>;
 
 /// The longest line: a length, or a command written as words.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// What an argument costs on top of its bytes.
+/// The cost of an argument on top of its bytes.
 const ARGUMENT_COST_BYTES: usize = 32;
 
 /// How large a command may be.
@@ -78,13 +78,13 @@ pub enum ProtocolError {
 pub struct Decoder {
     limits: Limits,
     input: Vec<u8>,
-    /// What of `input` is done with.
+    /// How far `input` has been consumed.
     at: usize,
     /// Up to where the line at `at` has been searched for its end.
     searched: usize,
     state: State,
     command: Command,
-    /// What `command` costs.
+    /// The cost of `command`.
     command_bytes: usize,
 }
 
@@ -92,13 +92,13 @@ pub struct Decoder {
 enum State {
     /// Before a command.
     Start,
-    /// So many arguments are still to come; the length of the next one first.
+    /// This many arguments are still to come; the length of the next one first.
     Length { left: usize },
     /// The last argument of the command is being filled, to this length.
     Filling { left: usize, bytes: usize },
 }
 
-/// What came of one step of a command.
+/// The outcome of one step in decoding a command.
 enum Step {
     /// The next step can begin.
     On,
@@ -222,7 +222,7 @@ impl Decoder {
         Ok(Step::On)
     }
 
-    /// What is there of an argument, and its end.
+    /// Reads as much of an argument as has arrived, and its line end.
     fn fill(&mut self, left: usize, bytes: usize) -> Result<Step, ProtocolError> {
         let argument = self.command.last_mut().expect("pushed with its length");
         let missing = bytes - argument.len();

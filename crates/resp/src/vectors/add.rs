@@ -13,7 +13,7 @@ use crate::vectors::vector::{as_stored, check_dim, parse, stored_dim};
 use crate::vectors::{LINKS_DEFAULT, asked_ef};
 use crate::words::Words;
 
-/// What a VADD asks for.
+/// The arguments of a VADD.
 struct Asked {
     reduce: Option<usize>,
     vector: Vec<f32>,

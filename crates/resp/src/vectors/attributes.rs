@@ -11,7 +11,7 @@ use crate::vectors::element::id_of;
 
 /// Whole numbers beyond are not told apart by doubles, which is what filters compare.
 const EXACT_MAX: i64 = 1 << 53;
-/// What payloads hold.
+/// The limits of payloads.
 const FIELDS_MAX: usize = 1024;
 const NAME_BYTES_MAX: usize = 256;
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -39,7 +39,8 @@ pub(crate) fn vsetattr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     Ok(Reply::Bool(true))
 }
 
-/// What filters can see: numbers, texts, store values as 1 and 0, lists of numbers and texts. Other values than JSON objects have nothing.
+/// Returns the attributes that filters can see: numbers, texts, booleans as 1 and 0, lists of numbers and texts. Values
+/// other than JSON objects have none.
 pub(crate) fn payload_of(attributes: &str) -> Payload {
     let Ok(Json::Object(fields)) = serde_json::from_str(attributes) else { return Payload::new() };
     let seen =

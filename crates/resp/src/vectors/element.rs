@@ -28,7 +28,7 @@ pub(crate) fn element_of(id: &str) -> Vec<u8> {
         let digits = hex.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
         digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<u8>>>()
     });
-    // Behind a mark that is none of ours, another face has written the id.
+    // An id behind a mark that is not ours was written by another face.
     bytes.unwrap_or_else(|| id.as_bytes().to_vec())
 }
 

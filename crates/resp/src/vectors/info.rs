@@ -1,4 +1,4 @@
-//! What a vector set is, and who is next to whom.
+//! The properties of a vector set, and the neighbours of its elements.
 
 use nuthatch_link::{Collection, Include, Scan, Search};
 

@@ -40,7 +40,7 @@ pub(crate) fn vrandmember(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     })
 }
 
-/// So many different ones, each as likely as the others: a reservoir over all of them.
+/// Returns `count` different elements, each equally likely: a reservoir over all of them.
 fn different(context: &mut CommandContext<'_>, collection: &Collection, count: usize) -> Outcome<Vec<Vec<u8>>> {
     let mut kept: Vec<Vec<u8>> = Vec::new();
     if count == 0 {

@@ -17,7 +17,7 @@ const HITS_MAX: usize = 10_000;
 /// Exploration factors that the engine takes.
 const EF_MAX: usize = 100_000;
 
-/// What a VSIM asks for.
+/// The arguments of a VSIM.
 struct Asked {
     query: Query,
     with_scores: bool,
@@ -127,7 +127,7 @@ impl Asked {
                 _ => self.look_at_all(context, collection, vector, None),
             };
         };
-        // So many of the nearest are looked at and no more.
+        // Only this many of the nearest are looked at.
         if let Some(ef) = self.filter_ef.filter(|ef| *ef <= HITS_MAX) {
             let mut near = self.search(context, collection, vector, ef, None)?;
             near.retain(|found| filter.lets_pass(found.attributes.as_deref()));
@@ -143,7 +143,7 @@ impl Asked {
         }
     }
 
-    /// The nearest are looked at, more and more of them, and all of them at last: as many as are asked for come back when so many
+    /// Looks at more and more of the nearest, and finally at all of them: the requested number comes back if that many
     /// pass.
     fn look_further(
         &self,

@@ -25,7 +25,7 @@ pub(crate) fn parse(how: &str, words: &mut Words<'_>) -> Outcome<Option<Vec<f32>
         }
         "VALUES" => {
             let count = usize::try_from(words.integer().map_err(|_| invalid())?).map_err(|_| invalid())?;
-            // So many words must be there: what is promised alone takes no memory.
+            // That many words must follow: a promised count alone takes no memory.
             if count == 0 || count > words.rest().len().min(GIVEN_DIM_MAX) {
                 return Err(invalid());
             }
@@ -52,7 +52,7 @@ pub(crate) fn check_dim(dim: usize) -> Outcome<()> {
     }
 }
 
-/// Components that a collection has for vectors of so many.
+/// Returns the number of components that a collection has for vectors of `dim` components.
 pub(crate) fn stored_dim(dim: usize) -> usize {
     dim.max(COLLECTION_DIM_MIN)
 }

@@ -22,8 +22,9 @@ const SHARDS_MIN: u64 = 4;
 /// Making room looks at every block of one shard at worst, so larger caches have more of them.
 const SHARD_BYTES_MAX: u64 = 16 << 20;
 
-/// Of the blocks that a crowded cache lacks, one of so many is read into it. The blocks wanted most are read soon, so the cache comes to
-/// hold them; and reading a block costs as much as twenty rows, so the reading all but vanishes among the rows.
+/// One in this many of the blocks that a crowded cache lacks is read into it. The blocks wanted most are read soon, so
+/// the cache comes to hold them; and reading a block costs as much as twenty rows, so the reading all but vanishes
+/// among the rows.
 const ADMITTED_OF: u64 = 16;
 
 /// Which block of which open file.
@@ -78,7 +79,7 @@ impl Lifecycle<BlockKey, CachedBlock> for FairShares {
     }
 }
 
-/// What all handles of one cache share.
+/// The state that all handles of one cache share.
 struct Pool {
     blocks: Cache<BlockKey, CachedBlock, BytesOf, DefaultHashBuilder, FairShares>,
     shards: Box<[Arc<Shard>]>,

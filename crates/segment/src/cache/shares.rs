@@ -1,11 +1,12 @@
-//! Who holds how much of a cache, and whose blocks stay when room has to be made.
+//! The shares of a cache that its owners hold, and the choice of blocks that stay when the cache makes room.
 //!
-//! A fair share of a shard is its capacity by the number of owners that hold any of it. Who holds no more than that, and asks now and
-//! then, is protected: room is made among the blocks of those who hold more, by the cache's own order of use. So nobody is kept from
-//! what others leave, and nobody who reads everything empties the cache of the others.
+//! A fair share of a shard is its capacity divided by the number of owners that hold any of it. An owner that holds no
+//! more than that, and asks now and then, is protected: the cache makes room among the blocks of owners that hold more,
+//! by its own order of use. So every owner can use the room that others leave, and an owner that reads everything does
+//! not empty the cache of the others.
 //!
-//! **Invariant:** when a shard is full, somebody in it is not protected: owners that all hold no more than a fair share of it hold
-//! no more than all of it. What is about to come in is counted already.
+//! **Invariant:** when a shard is full, some owner in it is not protected: owners that each hold no more than a fair
+//! share of it hold no more than all of it. The block that is about to come in is counted already.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -82,7 +83,7 @@ impl Shard {
     }
 }
 
-/// What one owner holds of one shard.
+/// One owner's share of one shard.
 pub(super) struct Share {
     owner: Arc<Owner>,
     shard: Arc<Shard>,

@@ -16,7 +16,7 @@ const PIECES_BETWEEN: u64 = 32;
 /// Of the memory that is free, what remains free for others: as much as the file takes.
 const FREE_FACTOR: u64 = 2;
 
-/// What became of it.
+/// The outcome of reading ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadAhead {
     /// All of it was read.

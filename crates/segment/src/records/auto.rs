@@ -14,7 +14,7 @@ use super::RecordFile;
 use super::mapping::Mapping;
 use crate::usable_memory::available_memory_bytes;
 
-/// Free memory that a mapping asks for: so many times what is mapped then.
+/// Free memory that a mapping requires, as a multiple of what is mapped then.
 const AVAILABLE_FACTOR: u64 = 2;
 /// Share of records that come from the disk, of late, below which a file counts as cached.
 const CACHED_SHARE_MAX: f64 = 1.0 / 64.0;
@@ -24,9 +24,9 @@ const RECORDS_BEFORE_TRY: u64 = 64;
 const RECORDS_BEFORE_TRY_MAX: u64 = 1 << 16;
 /// Going back to reads multiplies them by this, so that a file does not go to and fro.
 const SETBACK_FACTOR: u64 = 4;
-/// One major fault in so many mapped records is too many.
+/// More than one major fault in this many mapped records is too many.
 const RECORDS_A_FAULT: u64 = 8;
-/// A thread counts the faults of one search in so many: asking the system takes some 0.2 µs.
+/// A thread counts the faults of one search in this many: asking the system takes some 0.2 µs.
 const SEARCHES_A_COUNT: u32 = 4;
 
 /// Bytes of all files of this process that are mapped by choice.
@@ -36,7 +36,7 @@ thread_local! {
     static SEARCHES: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What a file that may be mapped waits for.
+/// The wait before the next try to map a file.
 pub(super) struct Auto {
     until_try: AtomicU64,
     /// The records to wait for after the next failure. Its lock is held while the access changes.
@@ -64,7 +64,7 @@ impl RecordFile {
         Watch { faults_before: if counts { major_faults() } else { None } }
     }
 
-    /// A search has read so many records since [`watch`](Self::watch).
+    /// Notes that a search has read `records` records since [`watch`](Self::watch).
     pub fn settle(&self, watch: Watch, records: usize) {
         let Some(auto) = &self.auto else { return };
         match (self.is_mapped(), watch.faults_before) {
@@ -111,7 +111,7 @@ impl RecordFile {
         self.mapping.get()
     }
 
-    /// Goes back to reads. What was verified may be read from the disk before it is mapped again.
+    /// Goes back to reads. Verified records may be read from the disk again before the file is next mapped.
     fn read_again(&self, auto: &Auto) {
         let Some(mut patience) = auto.patience.try_lock() else { return };
         if !self.is_mapped.swap(false, Ordering::Relaxed) {
@@ -167,7 +167,7 @@ mod tests {
     const RECORDS: u32 = 200;
     /// More than these tests map together.
     const ENOUGH: Option<u64> = Some(1 << 40);
-    /// What is mapped is counted for the process: one test after the other.
+    /// The process counts its mapped bytes: one test after the other.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     fn file(folder: &std::path::Path) -> Arc<RecordFile> {

@@ -76,7 +76,7 @@ impl RecordFile {
         self.record_bytes
     }
 
-    /// What the writer's owner gave to [`crate::RecordFileWriter::finish`].
+    /// Returns the metadata that the writer's owner gave to [`crate::RecordFileWriter::finish`].
     pub fn meta(&self) -> &[u8] {
         &self.meta
     }
@@ -117,9 +117,10 @@ impl RecordFile {
         RecordReader::new(self.clone())
     }
 
-    /// Reads and checks every record in order, by reads even when the file is mapped. What had to be read from the disk is let
-    /// go again, a megabyte at a time, where the system takes advice: a large file must not push everything else out of the page
-    /// cache. (Single pages of it that were cached go too; searches bring them back.)
+    /// Reads and checks every record in order, by reads even when the file is mapped. Pages that had to come from the
+    /// disk are dropped from the page cache again, a megabyte at a time, where the system takes advice: a large file
+    /// must not push everything else out of it. (Single pages of the file that were cached go too; searches bring them
+    /// back.)
     pub fn verify(&self) -> Result<()> {
         let records_at_once = (VERIFY_BYTES / self.record_bytes).max(1);
         let mut buffer = vec![0; records_at_once * self.record_bytes];
@@ -141,8 +142,9 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Has the processor fetch one of so many parts of a mapped record's beginning; nothing otherwise. A processor waits with some
-    /// twenty cache lines under way, so that who has work to do in between asks for a record in parts.
+    /// Has the processor fetch one of several parts of a mapped record's beginning; does nothing without a mapping. A
+    /// processor waits when some twenty cache lines are in flight, so a caller with work to do in between asks for a
+    /// record in parts.
     #[inline]
     pub fn prefetch(&self, index: u32, part: (usize, usize)) {
         if let Some(mapping) = self.mapping() {

@@ -59,8 +59,8 @@ pub use writer::RecordFileWriter;
 pub enum Access {
     /// By reads into a buffer of the reader: nothing is mapped, and memory is what the buffers hold.
     Read,
-    /// Mapped into memory and handed out in place: the fastest, for those who have the memory to give. What the operating system
-    /// cannot read from the disk later ends the process (`SIGBUS`), where a read would report it.
+    /// Mapped into memory and handed out in place: the fastest, for those who have the memory to give. If the operating
+    /// system cannot read a page from the disk later, the process ends (`SIGBUS`), where a read would report an error.
     Mapped,
     /// By reads until the records come from the page cache and memory is free for twice the file, mapped from then on; by reads
     /// again once mapped records have to come from the disk. [`RecordFile::watch`] says who decides.

@@ -1,8 +1,8 @@
-//! What the operating system lets us ask and advise about its page cache. Advice may be ignored: no result is looked at.
+//! Questions and advice to the operating system about its page cache. It may ignore advice, so no result is checked.
 
 use std::fs::File;
 
-/// What a read that does not wait came to.
+/// The outcome of a read that does not wait.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems never tell"))]
 pub(super) enum Cached {
     Yes,

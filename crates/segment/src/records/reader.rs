@@ -15,7 +15,7 @@ pub struct RecordReader {
     stats: ReadStats,
 }
 
-/// What a reader has done since it was made.
+/// The statistics of a reader since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Records handed out.

@@ -19,8 +19,8 @@ pub struct ScatteredRecordWriter {
 }
 
 impl ScatteredRecordWriter {
-    /// Creates `path` for so many records; an existing file is an error. `record_bytes`: bytes of a record on disk, its CRC-32C
-    /// (the last 4) included.
+    /// Creates `path` for `records` records; an existing file is an error. `record_bytes`: bytes of a record on disk,
+    /// its CRC-32C (the last 4) included.
     pub fn create(path: &Path, record_bytes: usize, records: u32) -> Result<Self> {
         check_record_bytes(path, record_bytes)?;
         let (file, record) = (create(path)?, Vec::with_capacity(record_bytes));

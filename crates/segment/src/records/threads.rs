@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::RecordFile;
 use crate::pread::pread;
 
-/// What a thread brings back for the job with this place in the batch.
+/// A thread's result for the job with this place in the batch.
 pub(super) struct Done {
     pub place: usize,
     pub bytes: std::io::Result<Vec<u8>>,

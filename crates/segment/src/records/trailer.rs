@@ -11,7 +11,7 @@ use crate::{RECORD_FILE_VERSION, Result, SegmentError};
 pub(super) const TRAILER_BYTES: usize = 32;
 const MAGIC: &[u8; 8] = b"NUTRECRD";
 
-/// What the trailer says, before the meta has been checked against it.
+/// The contents of the trailer, before the meta has been checked against it.
 pub(crate) struct Trailer {
     pub record_bytes: usize,
     pub records: u64,

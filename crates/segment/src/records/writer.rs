@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{CHECKSUM_BYTES, META_BYTES_MAX, RECORD_BYTES_MAX, checksum, trailer};
 use crate::{Result, SegmentError};
 
-/// Writes an immutable record file. What is pushed first is record 0.
+/// Writes an immutable record file. The first record pushed is record 0.
 pub struct RecordFileWriter {
     path: PathBuf,
     file: BufWriter<File>,

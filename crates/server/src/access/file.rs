@@ -15,7 +15,7 @@ use super::password;
 const NAME: &str = "keys.json";
 /// Commands take turns on this one, so that none loses what another writes.
 const LOCK: &str = "keys.lock";
-/// What becomes the file when it is whole.
+/// Renamed to the file once it is complete.
 const WRITING: &str = "keys.json.writing";
 /// Without passwords; what reads nothing newer refuses a file that has some.
 const VERSION: u32 = 1;

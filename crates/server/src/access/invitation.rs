@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 use super::key::{digest, hex, random};
 use super::scope::Scopes;
 
-/// Who did not use it in this time is not coming.
+/// The lifetime of a code: somebody who has not used it by then is not coming.
 const HOLDS_FOR: Duration = Duration::from_secs(10 * 60);
 const CODE_BYTES: usize = 32;
 
-/// What the first to bring the code gets: a key that only this process knows.
+/// A key that only this process knows, for the first to bring the code.
 pub struct Invitation {
     /// Whose data the key opens; `None` for the default tenant.
     pub tenant: Option<String>,
-    /// What the key allows.
+    /// The scopes of the key.
     pub scopes: Scopes,
     /// The digest of the code and until when it holds; `None` once it was used.
     open: Mutex<Option<([u8; 32], Timestamp)>>,

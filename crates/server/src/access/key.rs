@@ -10,14 +10,14 @@ use sha2::{Digest, Sha256};
 use super::password;
 use super::scope::Scopes;
 
-/// What every token begins with, so that one that was lost can be told for what it is.
+/// The prefix of every token, which makes a lost one recognizable.
 const PREFIX: &str = "nuthatch";
 const SECRET_BYTES: usize = 32;
 const ID_BYTES: usize = 6;
 /// The tenant of those who name none.
 pub const TENANT_DEFAULT: &str = "default";
 
-/// What is stored of a key.
+/// A key as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
@@ -30,7 +30,7 @@ pub struct Key {
     /// The number of that tenant, except the default one: who gets the name later is somebody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_number: Option<u32>,
-    /// What the holder may do.
+    /// The scopes of the holder.
     pub scopes: Scopes,
     /// UTC, RFC 3339.
     pub created: String,
@@ -57,7 +57,7 @@ pub struct NewKey {
     pub tenant: String,
     /// The number of that tenant; `None` for the default one.
     pub tenant_number: Option<u32>,
-    /// What the holder may do.
+    /// The scopes of the holder.
     pub scopes: Scopes,
     /// From now; `None`: it never ends by itself.
     pub expires_in: Option<Duration>,

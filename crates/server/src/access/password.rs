@@ -38,7 +38,7 @@ pub enum Verdict {
     TooMany,
 }
 
-/// What a running server remembers of checks.
+/// A running server's memory of password checks.
 #[derive(Default)]
 pub struct Passwords {
     turn: Mutex<()>,

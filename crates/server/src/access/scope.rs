@@ -1,4 +1,4 @@
-//! What a key allows.
+//! The scopes of a key.
 
 use std::fmt;
 use std::str::FromStr;

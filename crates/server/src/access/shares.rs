@@ -24,7 +24,7 @@ const ACTIVE: Duration = Duration::from_secs(1);
 const WRITES_PER_CPU: usize = 4;
 const KINDS: usize = 3;
 
-/// What a call mostly does.
+/// The kind of work that a call mostly does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// It computes.

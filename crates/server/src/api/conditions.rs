@@ -1,11 +1,12 @@
-//! What the head of a request says of the state that it is about (RFC 9110, sections 13 and 14): entity tags, and a range of bytes.
+//! The conditions in the head of a request on the state of its target (RFC 9110, sections 13 and 14): entity tags, and
+//! a range of bytes.
 //!
 //! **Not for** dates: a file's time is what its writer said, and an older file may replace a newer one. Only tags decide.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use nuthatch_link::ContentId;
 
-/// What is to be answered of a file.
+/// The answer that a request for a file gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// All of its bytes.
@@ -25,7 +26,7 @@ pub fn tag(content: &ContentId) -> String {
     format!("\"{content}\"")
 }
 
-/// What these headers want of a file of so many bytes.
+/// Evaluates these headers for a file of `bytes` bytes.
 pub fn wanted(headers: &HeaderMap, content: &ContentId, bytes: u64) -> Wanted {
     let tag = tag(content);
     if headers.contains_key(header::IF_MATCH) && !names(headers, &header::IF_MATCH, &tag, false) {

@@ -21,7 +21,7 @@ pub enum Durable {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Durably {
-    /// What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`).
+    /// The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`).
     #[serde(default)]
     pub durability: Durable,
 }

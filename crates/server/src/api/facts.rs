@@ -325,7 +325,8 @@ async fn remove_alias(
     change(caller, name, "remove_alias", value, held).await
 }
 
-/// Takes one step through a collection: passages that an extractor has not seen. What it found in texts that it has seen is recorded.
+/// Takes one step through a collection: returns passages that an extractor has not seen. Records what it found in texts
+/// that it has seen.
 #[utoipa::path(post, path = "/v1/facts/{facts}/work", tag = "facts", security(("key" = ["write"])),
     params(("facts" = String, Path)), request_body = WorkQuestion,
     responses((status = 200, description = "Passages to extract from", body = WorkAnswer)))]

@@ -34,9 +34,9 @@ struct Adding {
     passage_chars: Option<usize>,
     /// Characters that a passage repeats from the end of the previous one.
     overlap_chars: Option<usize>,
-    /// What becomes of the fields of the file's passages, also if the file is unchanged: a `FieldChange` as JSON.
+    /// The change to the fields of the file's passages, made even if the file is unchanged: a `FieldChange` as JSON.
     change: Option<String>,
-    /// What an answered write survives.
+    /// The failures that an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -71,7 +71,7 @@ struct Removing {
     /// The file, or the folder with all its files.
     #[param(min_length = 1)]
     path: String,
-    /// What an answered write survives.
+    /// The failures that an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -133,7 +133,7 @@ struct Update {
     /// Files and folders of the collection.
     #[schema(min_items = 1)]
     paths: Vec<String>,
-    /// What becomes of the fields of all their passages.
+    /// The change to the fields of all their passages.
     change: FieldChange,
 }
 

@@ -47,7 +47,7 @@ struct Ingest {
     #[serde(default = "batch_default")]
     #[param(minimum = 1, maximum = 10000)]
     batch: usize,
-    /// What an acknowledged batch survives.
+    /// The failures that an acknowledged batch survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -65,7 +65,7 @@ enum Line {
     Failed(Failed),
 }
 
-/// What has been stored so far.
+/// The amount stored so far.
 #[derive(Clone, Copy, Default, Serialize, ToSchema)]
 #[schema(as = IngestStored)]
 struct Stored {
@@ -83,7 +83,7 @@ struct Failed {
 }
 
 impl Failed {
-    /// What ended a stream of which this much is stored.
+    /// Builds the failure that ended a stream of which this much is stored.
     fn after(stored: Stored, problem: Problem) -> Self {
         let lines = stored.lines;
         let problem = match problem.kind.as_str() {

@@ -45,7 +45,7 @@ struct Putting {
     /// Time to live in milliseconds; without it, the key never expires.
     #[param(minimum = 1)]
     expires_in_ms: Option<u64>,
-    /// What an answered write survives.
+    /// The failures that an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -235,7 +235,7 @@ async fn get_one(
         |(read_point, name, key), database| {
             let keys = read_point.keys(database, &name)?;
             let value = keys.get(&key)?.ok_or_else(|| missing(&name, &key))?;
-            // What has not expired in a snapshot is there for as long as that.
+            // A key that has not expired in a snapshot stays there as long as the snapshot.
             let expires_in = if read_point.is_now() { keys.expires_in(&key)?.flatten() } else { None };
             Ok(LivingValue { value, expires_in })
         },

@@ -88,7 +88,7 @@ struct Reclaim {
     collection: Option<String>,
 }
 
-/// What to erase from the collection: exactly one of the four.
+/// The data to erase from the collection: exactly one of the four.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = Erase)]
@@ -193,7 +193,7 @@ async fn erase(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<What>,
 ) -> Result<Response, Problem> {
-    // What is erased may be the name of a person: the log says of which kind it was.
+    // The selection may be the name of a person: the log says only of which kind it was.
     let by = match &value {
         What::Ids(_) => "ids",
         What::Where(_) => "where",

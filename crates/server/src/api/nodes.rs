@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 pub struct Node {
     #[schema(min_length = 1, max_length = 1024)]
     id: String,
-    /// What it is.
+    /// The type of the node.
     #[serde(rename = "type")]
     #[schema(min_length = 1, max_length = 255)]
     kind: String,

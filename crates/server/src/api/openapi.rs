@@ -99,7 +99,7 @@ fn describe_bytes(operation: &mut Operation) {
     }
 }
 
-/// What stands here and not somewhere else.
+/// Returns a part that is written out here; nothing for a reference.
 fn written_out<T>(part: &mut RefOr<T>) -> Option<&mut T> {
     match part {
         RefOr::T(part) => Some(part),
@@ -123,7 +123,7 @@ fn failed() -> Response {
 mod tests {
     use super::*;
 
-    /// What the specification asks for, and generators insist on.
+    /// The specification requires this, and generators insist on it.
     #[test]
     fn every_answer_has_a_description_and_bytes_are_no_list_of_numbers() {
         let document = serde_json::to_value(document()).unwrap();

@@ -46,7 +46,7 @@ impl FromRequestParts<Arc<Shared>> for ReadingAt {
         let caller = Caller::identify(parts, shared, Some(Scope::Read))?.allowed(Scope::Read)?;
         let read_point = match parts.headers.get(SNAPSHOT) {
             None => ReadPoint::Now,
-            // What is no text is the id of no snapshot.
+            // A header that is not text names no snapshot.
             Some(id) => ReadPoint::Then(snapshots::get(&caller, id.to_str().unwrap_or_default())?),
         };
         Ok(Self { caller, read_point })

@@ -70,7 +70,7 @@ struct Got {
     records: Vec<Option<StoredRecord>>,
 }
 
-/// What to change: either `changes`, which are one batch, or `where` with `change`.
+/// The change to make: either `changes`, which are one batch, or `where` with `change`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UpdateRecords)]
@@ -80,7 +80,7 @@ struct Update {
     /// Change the records whose payload matches this condition.
     #[serde(rename = "where")]
     filter: Option<String>,
-    /// What becomes of these.
+    /// The change to these records.
     change: Option<FieldChange>,
 }
 

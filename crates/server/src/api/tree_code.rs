@@ -20,24 +20,24 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(code)).routes(routes!(import))
 }
 
-/// What is asked.
+/// The question to answer.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = CodeQuestion)]
 enum Question {
-    /// What defines the name.
+    /// The definitions of the name.
     Definitions,
     /// Every place that uses the name.
     References,
     /// The places that call it.
     Callers,
-    /// What it calls.
+    /// The calls that it makes.
     Callees,
     /// The definitions of the file at `path`.
     Outline,
-    /// What the file at `path` imports.
+    /// The imports of the file at `path`.
     Imports,
-    /// What calls it, what calls that, and so on, `depth` steps.
+    /// Its callers, their callers, and so on, `depth` steps.
     Impact,
     /// Tests among what calls it in up to four steps, by their names and paths: a guess.
     Tests,
@@ -106,18 +106,18 @@ impl Question {
     }
 }
 
-/// An answer. What a question does not ask for is empty.
+/// An answer. Parts that a question does not ask for are empty.
 #[derive(ToSchema)]
 #[schema(as = CodeAnswer)]
 #[allow(dead_code, reason = "it describes what the engine answers")]
 struct Answer {
-    /// What the name means, or what the file or the map has, by path and line.
+    /// The definitions that the name means, or those of the file or the map, by path and line.
     definitions: Vec<Definition>,
     /// The places that use the name, the surest first, or what the definition calls, by line.
     sites: Vec<Site>,
-    /// What a file imports.
+    /// The imports of a file.
     imports: Vec<Import>,
-    /// What reaches the definition by calls, the nearest and surest first.
+    /// The definitions that reach this one by calls, the nearest and surest first.
     reached: Vec<Reached>,
     counts: Counts,
     files: Files,
@@ -125,7 +125,7 @@ struct Answer {
     truncated: bool,
 }
 
-/// What a definition defines.
+/// The kind of a definition.
 #[derive(ToSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = CodeKind)]
@@ -196,7 +196,7 @@ struct Definition {
     /// With the names of what is around it: `Index.search`.
     name: String,
     kind: Kind,
-    /// What the file is written in: `rust`, `python`, `javascript`, `typescript`, `tsx`, `go`, `java`, `c` or `cpp`.
+    /// The language of the file: `rust`, `python`, `javascript`, `typescript`, `tsx`, `go`, `java`, `c` or `cpp`.
     language: String,
     /// The line of its name, from 1.
     line: u32,
@@ -218,7 +218,7 @@ struct Site {
     class: Class,
     /// The definition that it stands in; null outside of all.
     within: Option<String>,
-    /// What it may mean, 20 at most.
+    /// The definitions that it may mean, 20 at most.
     targets: Vec<Target>,
     targets_count: u32,
 }
@@ -239,7 +239,7 @@ struct Import {
     line: u32,
     /// As it is spelt.
     module: String,
-    /// What is taken of it; null for the module itself.
+    /// The name that is imported; null for the module itself.
     name: Option<String>,
     /// Under which name it is known in the file, where that is another one.
     alias: Option<String>,
@@ -260,7 +260,7 @@ struct Reached {
     depth: u32,
     /// The least sure step of the surest way. Steps that are ambiguous are not followed.
     class: Class,
-    /// What the step uses, and in which line.
+    /// The name that the step uses, and its line.
     calls: String,
     line: u32,
     /// It looks like a test, by its name or path.

@@ -1,4 +1,4 @@
-//! What trees tell, and what was written to them, as JSON.
+//! The state of trees and the reports of writes to them, as JSON.
 
 use nuthatch_link::{
     ChangeKind, EntryKind, PutReport, Retention as EngineRetention, Totals as EngineTotals, TreeChange, TreeEntry,
@@ -27,7 +27,7 @@ pub struct Info {
     together: Totals,
 }
 
-/// What is stored of all trees together: a content that several files or versions have is stored once.
+/// The totals of all trees together: a content that several files or versions have is stored once.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TreeTotals)]
 pub struct Totals {
@@ -53,7 +53,7 @@ pub struct Retention {
     pub seconds: Option<u64>,
 }
 
-/// What stands at a path.
+/// The kind of the entry at a path.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = TreeEntryKind)]
@@ -92,7 +92,7 @@ pub struct Entry {
     fields: Map<String, Value>,
 }
 
-/// What a write did.
+/// The report of a write.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TreePutReport)]
 pub struct Report {
@@ -163,7 +163,7 @@ pub struct Root {
     bytes: u64,
 }
 
-/// What reading the files of a tree has found.
+/// The findings of a check that reads the files of a tree.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TreeVerified)]
 pub struct Verified {

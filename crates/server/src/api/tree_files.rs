@@ -31,7 +31,7 @@ use crate::extract::{Parameters, Segments, refuse_compressed};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
-/// A file that is put is held up to so many bytes; a larger one is uploaded in parts of as many.
+/// A file that is put is held up to this many bytes; a larger one is uploaded in parts of this size.
 const PUT_AT_ONCE: usize = 8 << 20;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -46,7 +46,7 @@ struct At {
     as_of: Option<String>,
 }
 
-/// What the answer depends on.
+/// The headers that the answer depends on.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "it describes what `conditions` reads")]
@@ -74,7 +74,7 @@ struct Putting {
     /// When the file was changed last, such as `2026-11-25T10:00:00.5Z`; default now. A file whose bytes, mode and time are those
     /// that the tree has is not written again.
     modified: Option<String>,
-    /// What an answered write survives.
+    /// The failures that an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -86,12 +86,12 @@ struct Removing {
     /// Erases every version, also those that snapshots show.
     #[serde(default)]
     erase: bool,
-    /// What an answered write survives.
+    /// The failures that an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
 
-/// What is gone.
+/// The result of a removal.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = TreeGone)]

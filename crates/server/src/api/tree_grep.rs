@@ -28,7 +28,7 @@ use crate::extract::{Json, Parameters, Segments, parse_from};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
-/// What one content may print, and about what is held of an answer.
+/// The most bytes that one content may print, and about as many as are held of an answer.
 const PAGE_BYTES: usize = 8 << 20;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
@@ -51,7 +51,8 @@ struct Place {
 
 const PLACE: [&str; 7] = ["below", "as_of", "history", "pages", "cursor", "index", "where"];
 
-/// What ripgrep is to search for, and where. Each default is what ripgrep does without the flag when its output is no terminal.
+/// A search for ripgrep, and where to run it. Each default is ripgrep's own without the flag when its output is no
+/// terminal.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = GrepTree)]
@@ -159,7 +160,7 @@ struct Grep {
     stats: bool,
 }
 
-/// Whether the index tells which files are read. What is printed is the same.
+/// Whether the index selects the files to read. The output is the same either way.
 #[derive(Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = GrepIndex)]
@@ -174,7 +175,7 @@ enum Index {
     Always,
 }
 
-/// What a search prints.
+/// The output of a search.
 #[derive(Default, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = GrepOutput)]
@@ -210,7 +211,7 @@ struct Report {
     read: Read,
 }
 
-/// What was read.
+/// Figures about the reads of a search.
 #[derive(Default, Serialize, ToSchema)]
 #[schema(as = GrepRead)]
 struct Read {
@@ -398,7 +399,7 @@ impl Searching {
         self.ask.request.output == GrepOutput::Json
     }
 
-    /// What is sent of a page; with the last one the rest.
+    /// Returns the bytes to send for a page, and with the last page the rest.
     fn printed(&mut self, page: GrepPage) -> EngineResult<Vec<u8>> {
         let GrepPage { mut output, matched, searched, cut, cursor, read } = page;
         self.read.join(read);

@@ -47,7 +47,7 @@ struct When {
     embedder: Option<EmbedderName>,
 }
 
-/// What was made.
+/// The result of making passages.
 #[derive(Serialize, ToSchema)]
 #[schema(as = TreePassages)]
 struct Made {

@@ -40,7 +40,7 @@ impl Version {
     }
 }
 
-/// What stands at a path, and what the headers of a request want of it.
+/// Opens the file at a path, and evaluates what the headers of a request want of it.
 ///
 /// # Errors
 /// `NotFound` when nothing stands there, `Invalid` for a folder or a link; those of reading.
@@ -72,7 +72,7 @@ pub fn open(
     Ok(Opened { version, tag, wanted, first })
 }
 
-/// What a request keeps until its answer is sent: its turn, its wish to go on, its place.
+/// The guards that a request keeps until its answer is sent: its turn, its wish to go on, its place.
 pub type Held = (Option<Turn>, CancelledOnDrop, Option<Arc<Admitted>>);
 
 /// A file that is being sent, a part at a time: the next one is read when the client has taken this one.

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 /// A file that comes in parts.
 pub struct Upload {
     begun: Begun,
-    /// So many have been sent.
+    /// The number of bytes sent so far.
     bytes: u64,
 }
 

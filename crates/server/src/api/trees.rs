@@ -186,7 +186,7 @@ struct Write {
     remove: Vec<String>,
 }
 
-/// What is to stand at a path: a file with `content`, a link with `target`, or else a folder.
+/// The entry to put at a path: a file with `content`, a link with `target`, or else a folder.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PutTreeEntry)]
@@ -398,7 +398,8 @@ async fn snapshots(
     Ok(reply::json(&Snapshots { snapshots: snapshots.into_iter().map(Into::into).collect() }))
 }
 
-/// Names a tree as it stands, which takes no time whatever its size. What the snapshot shows is kept until it is dropped.
+/// Names a tree as it stands, which takes no time whatever its size. The state that the snapshot shows is kept until it
+/// is dropped.
 #[utoipa::path(post, path = "/v1/trees/{tree}/snapshots", tag = "trees", security(("key" = ["write"])),
     params(("tree" = String, Path), Durably), request_body = Name, responses((status = 201, description = "Named", body = Snapshot)))]
 async fn name_snapshot(

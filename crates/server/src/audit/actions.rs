@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 
-/// Of the routes, those that administer. What stands in braces in their path is what they act on.
+/// The routes that administer. The part of a path in braces is the target of the action.
 const ACTIONS: &[(&str, &str, &str)] = &[
     ("PUT", "/v1/tenants/{tenant}", "tenant.create"),
     ("PUT", "/v1/tenants/{tenant}/limits", "tenant.limit"),
@@ -24,7 +24,7 @@ pub fn action_of(method: &Method, route: &str) -> Option<&'static str> {
     ACTIONS.iter().find(|(of, path, _)| *of == method.as_str() && *path == route).map(|(_, _, name)| *name)
 }
 
-/// What a request of this route acts on: the path's part that stands where the route has braces.
+/// Returns the target of a request of this route: the part of the path where the route has braces.
 pub fn target_of(route: &str, path: &str) -> String {
     let place = route.split('/').position(|part| part.starts_with('{'));
     let part = place.and_then(|place| path.split('/').nth(place)).unwrap_or_default();

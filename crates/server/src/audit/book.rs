@@ -16,7 +16,7 @@ use super::file::AuditFile;
 pub struct Book {
     file: AuditFile,
     budgets: Mutex<Budgets>,
-    /// What the disk did not take, in order.
+    /// Entries that could not be written to the disk, in order.
     unwritten: Mutex<Vec<Entry>>,
     waiting: AtomicUsize,
 }
@@ -69,8 +69,8 @@ impl Book {
         blocking(move || book.note(entry, is_operator)).await
     }
 
-    /// Writes an entry, after those that could not be written before. What others than those who run the server do is written
-    /// up to a budget and counted beyond. Blocks.
+    /// Writes an entry, after those that could not be written before. Actions of anybody but those who run the server
+    /// are written up to a budget and counted beyond. Blocks.
     pub fn note(&self, mut entry: Entry, is_operator: bool) {
         if !is_operator {
             let address =

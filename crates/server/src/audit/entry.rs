@@ -9,24 +9,24 @@ use crate::clock;
 
 /// Longer names of what was acted on are cut: they are a client's words.
 const TARGET_CHARS_MAX: usize = 200;
-/// What a key's token begins with.
+/// The prefix of a key's token.
 const TOKEN_PREFIX: &str = "nuthatch_";
 
-/// What somebody has done, or was refused to do.
+/// An action that somebody performed or was refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// UTC, RFC 3339, when it had ended.
     pub time: String,
     /// `http`, `grpc`, `redis`, `command` or `server`.
     pub face: String,
-    /// Who did it.
+    /// The actor.
     pub who: Who,
     /// Of a server's request, as its log and its answer have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// `tenant.create`, `key.revoke`, …
     pub action: String,
-    /// What it was done to; empty for everything.
+    /// The target of the action; empty for everything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
     /// More of what it was, by name: limits that were set, rows that went.
@@ -42,7 +42,7 @@ pub struct Entry {
     pub left_out: u64,
 }
 
-/// Who it was.
+/// The actor of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
     /// The key's name; of a command the system's user; empty when nobody said who they were.

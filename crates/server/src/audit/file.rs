@@ -72,7 +72,7 @@ impl AuditFile {
             self.rotate()?;
             (file, bytes, is_new) = (private(&path, true)?, 0, true);
         }
-        // What a crash left of a line must not swallow the next one.
+        // A partial line left by a crash must not swallow the next one.
         if bytes > 0 {
             let mut last = [0];
             file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(failed)?;

@@ -13,17 +13,17 @@ use crate::access::TENANT_DEFAULT;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// What is found out about a request on its way; an extension of every request.
+/// The findings about a request on its way; an extension of every request.
 #[derive(Clone, Debug, Default)]
 pub struct Notes(Arc<Mutex<AuditedRequest>>);
 
-/// What has been found out.
+/// The findings about a request.
 #[derive(Debug, Default)]
 pub struct AuditedRequest {
     pub who: Who,
     /// It needs the scope of administrators.
     pub administers: bool,
-    /// What it does, and to what, where the route does not say so.
+    /// The action and its target, where the route does not say so.
     pub act: Option<(String, String)>,
     pub details: Map<String, Value>,
 }
@@ -59,7 +59,7 @@ impl Notes {
         self.0.lock().administers = true;
     }
 
-    /// What is about to be done, and to what: it is noted however it ends.
+    /// Sets the action that is about to be performed, and its target: it is noted however it ends.
     pub fn acts(&self, action: &str, target: &str) {
         self.0.lock().act = Some((action.into(), target.into()));
     }

@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 
 use super::settings::{SETTINGS, Setting};
 
-/// What was said on each layer, as text.
+/// The values given on each layer, as text.
 #[derive(Debug, Default)]
 pub struct Layers {
     flags: BTreeMap<&'static str, String>,
@@ -17,7 +17,7 @@ pub struct Layers {
     file: BTreeMap<&'static str, (String, Origin)>,
 }
 
-/// Who said it.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// This flag, with its dashes.
@@ -42,7 +42,7 @@ pub struct Said {
     pub setting: &'static str,
     /// The value, as it was written.
     pub text: String,
-    /// Who said it.
+    /// The source of the value.
     pub origin: Origin,
 }
 

@@ -21,7 +21,7 @@ pub use proxy::{Demo, Identity, Mark, Prices, ProxyConfig, UpstreamConfig};
 pub use settings::{SETTINGS, Setting};
 pub use units::{parse_bytes, parse_duration};
 
-/// What switches something on or off, as a flag, a variable and in the file.
+/// Parses a switch, as written in a flag, a variable or the file.
 ///
 /// # Errors
 /// A sentence that quotes the text.
@@ -40,7 +40,7 @@ const COUNT_MAX: usize = 1_000_000;
 const BODY_BYTES_MIN: u64 = 1 << 10;
 const BODY_BYTES_MAX: u64 = 1 << 40;
 
-/// Who may ask.
+/// The callers that may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auth {
     /// Holders of a key, from the first key on; everybody before.
@@ -58,7 +58,7 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The certificate's private key, in PEM.
     pub key: PathBuf,
-    /// Who may sign clients' certificates; with it, a client needs one.
+    /// The authority that signs clients' certificates; with it, a client needs one.
     pub client_ca: Option<PathBuf>,
 }
 
@@ -82,9 +82,9 @@ pub struct Config {
     pub api: bool,
     /// For Redis clients.
     pub redis: Option<SocketAddr>,
-    /// What an answered write of a Redis client survives.
+    /// The failures that an answered write of a Redis client survives.
     pub redis_durability: Durability,
-    /// Who may connect.
+    /// The callers that may connect.
     pub auth: Auth,
     /// `None`: without TLS.
     pub tls: Option<TlsFiles>,

@@ -13,7 +13,7 @@ use nuthatch_link::{CacheChange, CacheMode};
 pub struct ProxyConfig {
     /// Where it listens; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Who answers what no cache does.
+    /// The upstream for requests that no cache answers.
     pub upstream: UpstreamConfig,
     /// A file with the key that the upstream gets in place of the clients'.
     pub upstream_key: Option<PathBuf>,
@@ -21,7 +21,7 @@ pub struct ProxyConfig {
     pub upstream_ca: Option<PathBuf>,
     /// The cache of each tenant.
     pub cache: String,
-    /// What every cache is set to before it is used.
+    /// The settings that every cache gets before it is used.
     pub change: CacheChange,
     /// Whose answers a caller gets.
     pub identity: Identity,
@@ -31,13 +31,13 @@ pub struct ProxyConfig {
     pub media: bool,
     /// How long the upstream may take to begin an answer, or pause within one.
     pub timeout: Duration,
-    /// What tokens cost.
+    /// The prices of tokens.
     pub prices: Prices,
     /// Serve the page of `nuthatch cache demo`.
     pub demo: Option<Demo>,
 }
 
-/// What the page of the demonstration is told.
+/// The data that the page of the demonstration gets.
 #[derive(Clone, Debug)]
 pub struct Demo {
     /// The model that it asks for.
@@ -46,7 +46,7 @@ pub struct Demo {
     pub by_meaning: String,
 }
 
-/// Who answers what no cache does.
+/// The upstream for requests that no cache answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamConfig {
     /// A provider at this address.
@@ -109,8 +109,8 @@ impl Prices {
         self.0.is_empty()
     }
 
-    /// What an answer costs: its tokens of the request, of the answer, and those of the request that the provider had cached. None for a
-    /// model without a price.
+    /// Returns the cost of an answer: its tokens of the request, of the answer, and those of the request that the
+    /// provider had cached. None for a model without a price.
     pub fn usd(&self, model: &str, [asked, answered, cached]: [u64; 3]) -> Option<f64> {
         let of = |name: &str| self.0.iter().find(|(known, _)| known == name);
         // Providers name the very version in their answers.
@@ -136,7 +136,7 @@ pub fn parse_upstream(text: &str) -> Result<UpstreamConfig, String> {
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     let Some(authority) = uri.authority().filter(|_| is_http && uri.query().is_none()) else { return Err(wrong()) };
     match authority.as_str().contains('@') {
-        // It would be shown by whoever shows the settings.
+        // The password would appear wherever the settings are shown.
         true => Err("an address with a password in it; give the key in a file with cache_upstream_key".into()),
         false => Ok(UpstreamConfig::Address(uri)),
     }

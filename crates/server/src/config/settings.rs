@@ -7,11 +7,11 @@ pub struct Setting {
     pub key: &'static str,
     /// Its variable.
     pub variable: &'static str,
-    /// What stands for the value in help texts.
+    /// The placeholder for the value in help texts.
     pub value: &'static str,
     /// As it would be written; empty: not set.
     pub default: &'static str,
-    /// What it is for: the sentence of help texts.
+    /// Its purpose: the sentence of help texts.
     pub help: &'static str,
     /// A flag of every command, not of `serve` alone.
     pub everywhere: bool,

@@ -51,7 +51,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{text:?} is not a duration; write for example 30s, 10m, 12h or 7d"))
 }
 
-/// So many units, exactly: what is written out in milliseconds is the same time when it is read again.
+/// Returns the exact nanoseconds of a number of units: a time written in milliseconds reads back as the same time.
 fn nanoseconds(number: &str, unit_ns: u128) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {

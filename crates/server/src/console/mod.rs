@@ -1,8 +1,8 @@
 //! The console: pages for people, in the browser that they have.
 //!
-//! **What it is.** The files that `scripts/console.sh` builds of `console/`, compressed and part of this program, and the exchange of
-//! the code of `nuthatch ui` for a key.
-//! **Not for** data: the pages ask the API for it like any other client, with the key of whoever looks at them.
+//! **What it is.** The files that `scripts/console.sh` builds from `console/`, compressed into this program, and the
+//! exchange of the code of `nuthatch ui` for a key.
+//! **Not for** data: the pages ask the API for it like any other client, with the key of their user.
 //!
 //! **Invariant:** an address answers with one of the listed files or with a problem; no file of the disk is read, and no page
 //! runs or loads anything that this program does not have in it.
@@ -32,8 +32,8 @@ struct File {
     gzip: &'static [u8],
 }
 
-/// What a page may do: run and show what comes from here, and talk to here. Text becomes neither code nor markup, whatever the pages
-/// were to do with it.
+/// The policy of a page: it may run and show only what comes from here, and talk only to here. Text becomes neither
+/// code nor markup, whatever the pages do with it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
     trusted-types 'none'";

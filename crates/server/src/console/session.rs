@@ -23,13 +23,13 @@ pub struct Code {
 
 #[derive(Serialize)]
 struct Session {
-    /// What the page sends as `Authorization: Bearer`.
+    /// The token that the page sends as `Authorization: Bearer`.
     key: String,
 }
 
 /// Takes a body of JSON, which no page of another site can send without asking this server first.
 ///
-/// Who comes in is noted in the audit log, and who does not.
+/// The audit log notes callers that come in and callers that are refused.
 pub async fn begin(
     State(shared): State<Arc<Shared>>,
     Extension(notes): Extension<Notes>,

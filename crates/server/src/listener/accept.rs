@@ -25,7 +25,7 @@ use crate::shared::Shared;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Requests at a time on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 128;
-/// What a stream of HTTP/2 may send before it is read.
+/// The bytes that a stream of HTTP/2 may send before they are read.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// The same of all streams of a connection. The library lets frames that wait take half as much besides, counted as what each lacks of
 /// 256 bytes, and ends a connection that goes over it: a client that is slowed down by its window and cuts its messages into pieces
@@ -192,7 +192,7 @@ mod tests {
             self.stream.write_all(&frame).await.ok();
         }
 
-        /// What the next frame that is wanted says.
+        /// Returns the payload of the next frame that is wanted.
         async fn until(&mut self, is_wanted: impl Fn(u8, u8) -> bool) -> Vec<u8> {
             loop {
                 let mut head = [0; 9];

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::config::TlsFiles;
 
-/// What makes TLS of the connections of all faces.
+/// The TLS setup for the connections of all faces.
 pub struct Tls {
     files: TlsFiles,
     now: RwLock<Faces>,

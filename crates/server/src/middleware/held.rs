@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
-/// What shows nothing of the data.
+/// Addresses that show nothing of the data.
 const NEVER_HELD: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// The innermost middleware: what is answered instead is audited and counted.

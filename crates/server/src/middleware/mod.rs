@@ -1,4 +1,4 @@
-//! What happens around every request of HTTP and gRPC.
+//! The middleware around every request of HTTP and gRPC.
 
 mod audited;
 mod gated;

@@ -1,4 +1,4 @@
-//! What happens around every request: it is let in or refused, has an id, is counted, and is written into the log.
+//! The middleware around every request: it is let in or refused, has an id, is counted, and is written into the log.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -29,7 +29,7 @@ impl Call {
         lease::settled(&mut self.lease).await;
     }
 
-    /// The answer is kept, or is none to keep.
+    /// Ends the call: the answer is stored, or is not to be kept.
     pub async fn end(mut self, is_stored: bool) {
         self.tell(None);
         lease::ended(self.lease.take(), is_stored).await;

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 /// Between two words of a stream.
 const WORD_PAUSE: Duration = Duration::from_millis(40);
 
-/// What is answered to questions in which all of these words occur.
+/// The answers to questions in which all of these words occur.
 const ANSWERS: [(&[&str], &str); 6] = [
     (
         &["password"],

@@ -1,4 +1,5 @@
-//! What a single request asks of the cache: in our headers, in those of HTTP, and in those that users of other gateways send.
+//! The instructions of a single request to the cache: in our headers, in those of HTTP, and in those that users of
+//! other gateways send.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ const RESERVED: [&str; 2] = ["request", "caller"];
 /// Answers of a bucket at most.
 const BUCKET_MAX: u64 = 20;
 
-/// What a request asks of the cache.
+/// The instructions of a request to the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Control {
     /// It may be answered from the cache.

@@ -1,4 +1,5 @@
-//! The page of `nuthatch cache demo`: a chat through the proxy, beside what the cache did with it and the ledger's own figures.
+//! The page of `nuthatch cache demo`: a chat through the proxy, next to what the cache did with it and the ledger's own
+//! figures.
 //!
 //! **Invariant:** the page loads nothing from elsewhere, runs no script but its own, and computes no bound: it draws what the engine says.
 
@@ -53,7 +54,7 @@ async fn state(State(proxy): State<Arc<Proxy>>, request: Request) -> Result<Resp
     Ok(own::said(&state))
 }
 
-/// What the cache knows about a request for a chat completion. Nothing is counted.
+/// Returns what the cache knows about a request for a chat completion. Nothing is counted.
 async fn explain(State(proxy): State<Arc<Proxy>>, request: Request) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let known = identity::known(&proxy, &parts)?;
@@ -72,7 +73,7 @@ async fn explain(State(proxy): State<Arc<Proxy>>, request: Request) -> Result<Re
     Ok(own::said(&told))
 }
 
-/// A verdict of whoever sits before the page.
+/// Passes on a verdict of the page's user.
 async fn report(State(proxy): State<Arc<Proxy>>, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let caller = own::allowed(&proxy, &parts, Scope::Write)?;

@@ -11,7 +11,7 @@ pub struct Partly {
 }
 
 impl Partly {
-    /// What looking for each input came to.
+    /// Joins the lookups of all inputs into one result.
     pub fn of(inputs: &Inputs, found: Vec<Found>) -> Found {
         let (mut known, mut age_ms) = (Vec::with_capacity(found.len()), 0);
         for one in found {

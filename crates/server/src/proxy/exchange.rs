@@ -35,7 +35,7 @@ pub struct Exchange {
     pub asked: Asked,
 }
 
-/// What it asks: prompts, each with the hash of what must be the same.
+/// The prompts that it asks, each with the hash of the parts that must be the same.
 pub enum Asked {
     One(Key),
     Each(Inputs, Vec<Key>),
@@ -43,15 +43,16 @@ pub enum Asked {
 
 pub type Key = (String, String);
 
-/// What several requests wait for.
+/// The answer or event that several requests wait for.
 #[derive(Clone)]
 pub struct Sought {
     pub ask: AskCache,
-    /// An answer to this prompt is what they wait for. Otherwise, whoever computes it says when to look again.
+    /// Whether they wait for an answer to this prompt. If not, the request that computes the answer says when to look
+    /// again.
     pub is_prompt: bool,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 pub enum Found {
     Hit(Box<Given>),
     /// Some inputs of several.
@@ -107,7 +108,7 @@ impl Exchange {
         Ok(Self { api, request, control, allowed, scope, asked })
     }
 
-    /// What is waited for after a lookup that found nothing for this reason.
+    /// Returns what to wait for after a lookup that found nothing for this reason.
     pub fn sought(&self, missed: &str) -> Sought {
         match &self.asked {
             Asked::One(key) if !matches!(missed, TOO_OLD | WITHOUT_USAGE) => {
@@ -179,7 +180,7 @@ impl Exchange {
         scope
     }
 
-    /// What a lookup would give, without counting one.
+    /// Returns the result that a lookup would give, without counting one.
     ///
     /// # Errors
     /// Those of the cache.
@@ -194,7 +195,7 @@ impl Exchange {
         })
     }
 
-    /// What the cache knows about the question.
+    /// Returns what the cache knows about the question.
     ///
     /// # Errors
     /// Those of the cache.
@@ -274,7 +275,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps an answer. Says `yes`, or why it does not: the answer is paid for, and reaches whoever asked in any case.
+    /// Keeps an answer. Returns `yes`, or the reason for not keeping it: the answer is paid for, and reaches the caller
+    /// in any case.
     pub async fn keep(&self, answer: Answer) -> &'static str {
         self.run(move |exchange, cache, prices| exchange.keep(cache, &answer, prices)).await
     }
@@ -316,7 +318,7 @@ impl Given {
     }
 }
 
-/// What an answer has cost: tokens where the provider says, money where its model has a price.
+/// Returns the cost of an answer: tokens where the provider reports them, money where its model has a price.
 fn cost(answer: &Answer, prices: &Prices) -> CacheCost {
     let tokens @ [asked, answered, _] = answer.tokens();
     let model = answer.body.get("model").and_then(Value::as_str).unwrap_or_default();

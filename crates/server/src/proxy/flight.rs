@@ -1,6 +1,6 @@
 //! Requests of this process that ask the same at the same time: the first of them speaks for all, and the others wait without a thread.
 //!
-//! Who asks the provider, among all processes, is said by the cache's lease: see [`super::lease`].
+//! Among all processes, the cache's lease decides which request asks the provider: see [`super::lease`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// What is being asked.
+/// The questions that are being asked.
 #[derive(Default)]
 pub struct Flights {
     under_way: Mutex<HashMap<String, watch::Receiver<Option<Landed>>>>,
 }
 
-/// Who speaks for those who ask the same.
+/// The request that speaks for all that ask the same.
 pub enum Decision {
     /// This request.
     Lead(Lead),
@@ -28,9 +28,9 @@ pub enum Decision {
 pub enum Landed {
     /// There is an answer.
     Stored,
-    /// There is none to wait for: all who waited ask by themselves, instead of one after the other.
+    /// There is no answer to wait for: all waiting requests ask by themselves, instead of one after the other.
     Unkept,
-    /// Whoever led has gone: the next one leads.
+    /// The leader has gone: the next request leads.
     Left,
 }
 
@@ -45,7 +45,7 @@ pub struct Lead {
 pub struct Flight(watch::Receiver<Option<Landed>>);
 
 impl Flights {
-    /// Who leads where this key is asked for.
+    /// Decides which request leads where this key is asked for.
     pub fn decide(self: &Arc<Self>, key: String) -> Decision {
         let mut under_way = self.under_way.lock();
         if let Some(flight) = under_way.get(&key) {

@@ -25,7 +25,7 @@ impl Decoder {
         }
     }
 
-    /// What these bytes bring.
+    /// Decodes these bytes.
     ///
     /// # Errors
     /// Those of bytes that are no gzip.

@@ -1,4 +1,5 @@
-//! Who asks the proxy: whose data it is, whose answers they get, and with which key the upstream is asked.
+//! The identity of the proxy's caller: whose data it is, whose answers it gets, and with which key the upstream is
+//! asked.
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, header};

@@ -1,4 +1,5 @@
-//! Who asks the provider, where several ask the same at the same time, in any process of the folder: one, which has the cache's lease.
+//! The choice of the request that asks the provider, where several ask the same at the same time, in any process of the
+//! folder: the one that has the cache's lease.
 //!
 //! **What it is.** A lease of the engine, which is renewed for as long as the provider answers. In this process, the [flight](super::flight)
 //! of the request holds it: one request takes it for all that ask the same here, so that waiting costs neither threads nor calls.
@@ -21,7 +22,7 @@ use crate::problem::Problem;
 const LEASE: Duration = Duration::from_secs(6);
 /// A renewal that comes late, or fails, leaves time for another one.
 const RENEWED_EVERY: Duration = Duration::from_secs(2);
-/// Whoever waits for another process looks again so soon, and less and less often.
+/// The pauses of a request that waits for another process: it looks again after the shortest, then less and less often.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
@@ -46,14 +47,14 @@ pub struct Lease {
     renewal: Option<Renewal>,
 }
 
-/// What a lease is asked for.
+/// A request for a lease.
 #[derive(Clone)]
 struct Wanted {
     sought: Sought,
     owner: String,
 }
 
-/// What extends a lease in the background.
+/// Extends a lease in the background.
 struct Renewal {
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
@@ -112,14 +113,14 @@ pub async fn settled(lease: &mut Option<Lease>) {
     }
 }
 
-/// Ends a lease, where there is one: the answer is stored, or is none to keep, and nobody waits for it any more.
+/// Ends a lease, if there is one: the answer is stored, or is not to be kept, and nobody waits for it any more.
 pub async fn ended(lease: Option<Lease>, is_stored: bool) {
     if let Some(lease) = lease {
         lease.end(is_stored).await;
     }
 }
 
-/// What asking for a lease came to.
+/// The outcome of asking for a lease.
 enum Taken {
     Turn(Turn),
     Hit(Box<CacheHit>),
@@ -203,7 +204,8 @@ impl Renewal {
                     _ = &mut stopped => return,
                     () = sleep(RENEWED_EVERY) => {}
                 }
-                // Whoever has lost it to another goes on without it: then the answer is paid for twice, and right.
+                // A request that has lost it to another goes on without it: the answer is then paid for twice, and
+                // correct.
                 if let Ok(Some(CacheLease::Held { .. } | CacheLease::Answered(_))) = wanted.ask(&keeper).await {
                     return;
                 }
@@ -249,7 +251,7 @@ impl Wanted {
 }
 
 impl Keeper {
-    /// What those who ask the same have in common.
+    /// Returns the key that all requests that ask the same share.
     fn flight(&self, sought: &Sought) -> String {
         format!("{}\0{}\0{}", self.caller.tenant(), self.proxy.config.cache, sought.digest())
     }

@@ -109,7 +109,7 @@ async fn answer(State(proxy): State<Arc<Proxy>>, request: Request) -> Response {
     answered.unwrap_or_else(|problem| refusal(api, problem))
 }
 
-/// What the proxy itself refuses, as the API's clients read errors.
+/// Builds a refusal of the proxy itself, as the API's clients read errors.
 fn refusal(api: Option<Api>, problem: Problem) -> Response {
     let Some(api) = api else { return problem.into_response() };
     let said = api.error(&problem.kind, &format!("nuthatch: {}; {}", problem.detail, problem.remedy)).to_string();
@@ -292,7 +292,7 @@ impl Asking<'_> {
     ) -> Result<Response, Problem> {
         let keeper = self.keeper();
         let Self { proxy, parts, mut headers, bytes, held, exchange, .. } = self;
-        // What is recorded must be read, and what is read is sent on as it is.
+        // The proxy must be able to read an answer to record it, and it sends on exactly what it reads.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let body = match &partly {
             Some(partly) => Body::from(partly.request(&exchange)),

@@ -32,7 +32,7 @@ pub fn said(document: &Value) -> Response {
     response
 }
 
-/// Who asks, if they may do this.
+/// Returns the caller, if it may do this.
 pub fn allowed(proxy: &Proxy, parts: &Parts, scope: Scope) -> Result<Caller, Problem> {
     identity::known(proxy, parts)?.caller.allowed(scope)
 }
@@ -60,7 +60,7 @@ async fn stats(State(proxy): State<Arc<Proxy>>, request: Request) -> Result<Resp
     Ok(said(&state(&proxy, &caller).await?))
 }
 
-/// What the caller's cache holds and has done, and what this proxy has saved since it was started.
+/// Returns the statistics of the caller's cache, and the savings of this proxy since it was started.
 pub async fn state(proxy: &Arc<Proxy>, caller: &Caller) -> Result<Value, Problem> {
     let (mine, tenant) = (proxy.clone(), caller.tenant().to_string());
     let cache = caller.run(move |database| caches::ask(&mine.prepared.cache(database, &tenant)?, "stats", Value::Null));

@@ -19,7 +19,7 @@ use crate::admission::{Admitted, BodyReservation};
 /// Bytes of a stream that are kept in memory until its end; a longer one is not stored.
 const STREAM_BYTES_MAX: usize = 16 << 20;
 
-/// What keeps a request among those under way until its answer is sent.
+/// Keeps a request among those under way until its answer is sent.
 pub type Place = Option<Arc<Admitted>>;
 
 /// The bytes of an answer as they come from the upstream.

@@ -1,11 +1,11 @@
-//! What became of a request, as the headers of its answer and the figures tell it.
+//! The fate of a request, as the headers of its answer and the figures report it.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::control::Control;
 use super::exchange::Given;
 
-/// What became of a request.
+/// The fate of a request.
 pub enum Fate {
     /// An answer of the cache, which another request brought there meanwhile if `collapsed`, with what it would have cost.
     Hit { given: Box<Given>, collapsed: bool, usd: Option<f64> },

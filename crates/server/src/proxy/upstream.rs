@@ -39,7 +39,7 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Who answers what no cache does.
+/// The upstream for requests that no cache answers.
 pub struct Upstream {
     reached: Reached,
     key: Option<HeaderValue>,
@@ -68,7 +68,7 @@ impl Upstream {
         self.key.clone()
     }
 
-    /// What answers depend on besides their requests: where they come from.
+    /// Returns what answers depend on besides their requests: where they come from.
     pub fn place(&self, parts: &Parts) -> String {
         match &self.reached {
             Reached::At(base, _) => target(base, &parts.uri).to_string(),

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// A longer document is sent on unread. Caches take 4 MiB; batches of vectors are longer.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 
-/// What an upstream's answer is.
+/// The kind of an upstream's answer.
 pub enum Kind {
     /// An error.
     Failed,

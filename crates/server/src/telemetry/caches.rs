@@ -1,4 +1,4 @@
-//! What caches of answers have done, as gauges, taken at each scrape.
+//! The figures of caches of answers, as gauges, taken at each scrape.
 
 use std::sync::atomic::AtomicU64;
 

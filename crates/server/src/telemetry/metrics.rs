@@ -32,7 +32,7 @@ struct Route {
     route: String,
 }
 
-/// What a server counts while it runs.
+/// The counters of a running server.
 ///
 /// **Invariant:** no label is text that a client wrote: a series is kept for good, and any client could create any
 /// number of them.
@@ -48,7 +48,7 @@ pub struct Metrics {
     pub proxy: ProxyFigures,
     /// Those whose names are not ours.
     conventional: Registry,
-    /// What the proxy asks providers.
+    /// The proxy's requests to providers.
     pub models: ModelFigures,
 }
 

@@ -1,4 +1,4 @@
-//! What an operator sees: the log, and the figures at `/metrics`.
+//! An operator's view of the server: the log, and the figures at `/metrics`.
 
 mod caches;
 mod cluster;

@@ -1,6 +1,7 @@
 //! Requests to providers of models, under the names of OpenTelemetry's conventions for generative AI.
 //!
-//! What the cache answers is no request to a provider: [`super::proxy`] counts it. The models' names are left out: clients write them.
+//! An answer from the cache is no request to a provider: [`super::proxy`] counts it. The models' names are left out:
+//! clients write them.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -93,7 +94,7 @@ impl ModelFigures {
     }
 }
 
-/// What the conventions call an API's operation, and the provider whose API it is.
+/// Returns the names that the conventions give an API's operation and its provider.
 pub fn names(api: Api) -> (&'static str, &'static str) {
     match api {
         Api::Chat | Api::Responses => ("chat", "openai"),

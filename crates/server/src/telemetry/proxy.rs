@@ -1,4 +1,4 @@
-//! What the caching proxy counts: answers by how they were found, and what they saved.
+//! The counters of the caching proxy: answers by how they were found, and their savings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,7 +58,7 @@ impl Atomic<f64> for NanoUsd {
     }
 }
 
-/// What was saved since the start.
+/// The savings since the start.
 pub struct Saved {
     pub tokens: u64,
     /// Of the models that have a price.

@@ -1,4 +1,4 @@
-//! What is noted of those who administer.
+//! The audit log's notes about those who administer.
 
 use nuthatch_server::{AuditFile, AuditOutcome, Scope};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ fn who_was_refused_is_in_the_log_and_cannot_fill_it() {
     }
     let noted = entries(&place);
     assert!(noted.len() < 80, "{} entries", noted.len());
-    // What administrators do is noted all the same.
+    // Actions of administrators are still recorded.
     admin.delete("/v1/tenants/amber").is(200);
     assert_eq!(entries(&place).last().unwrap()["action"], "tenant.drop");
     place.stop();
@@ -176,7 +176,7 @@ fn who_guesses_passwords_or_lacks_a_scope_over_redis_is_in_the_log_and_cannot_fi
     }
     let written = entries(&place).len();
     assert!((100..140).contains(&written), "{written} entries");
-    // What administrators do is noted all the same.
+    // Actions of administrators are still recorded.
     assert_eq!(client.ask(&format!("AUTH {admin}")), "+OK");
     client.ask("FLUSHALL");
     assert_eq!(entries(&place).last().unwrap()["action"], "redis.flushall");

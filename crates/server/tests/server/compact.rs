@@ -1,4 +1,4 @@
-//! What clients that are not read by people ask for: vectors in base64, datetimes that stay datetimes, who they are, waiting.
+//! Features for clients that are programs: vectors in base64, datetimes that stay datetimes, waiting.
 
 use serde_json::json;
 

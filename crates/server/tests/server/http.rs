@@ -126,7 +126,7 @@ fn a_parameter_that_an_address_does_not_have_is_refused_before_anything_is_done(
     assert!(asked > 60, "{asked}");
     let head = client.send("HEAD", "/v1/collections/c?where=a", &[], Vec::new());
     assert_eq!(head.status, 400);
-    // What destroys everything where it was meant to destroy some.
+    // Requests that would destroy everything where only a part was meant.
     let said = client.delete("/v1/collections/c?where=year%3C2020").fails(400, "invalid");
     assert!(said.contains("\"where\"; this endpoint takes none"), "{said}");
     client.delete("/v1/keyspaces/k?prefix=a").fails(400, "invalid");

@@ -18,7 +18,7 @@ use crate::redis::Redis;
 
 const NAMES: [&str; 8] = ["amber", "birch", "cedar", "dune", "elder", "fern", "gorse", "heath"];
 
-/// What all share: counts, and cursors that one tenant was given and another tries.
+/// State shared by all tenants: counts, and cursors that one tenant was given and another tries.
 #[derive(Default)]
 struct World {
     crossed: AtomicU64,
@@ -274,7 +274,7 @@ impl Tenant<'_> {
         self.ask(&format!("SCAN {cursor}"));
     }
 
-    /// What Flight has said.
+    /// Inspects an answer from Flight, and returns it unless it is an error.
     fn told<T>(&self, said: Result<T, Status>, text: impl Fn(&T) -> String) -> Option<T> {
         match said {
             Ok(said) => {
@@ -351,7 +351,7 @@ impl Tenant<'_> {
         assert_eq!(refused.code(), Code::PermissionDenied);
     }
 
-    /// The tenant is dropped and made anew: nothing of it is left.
+    /// Drops the tenant and creates it again: nothing of it is left.
     fn vanish(&mut self) {
         let path = format!("/v1/tenants/{}", self.name);
         let dropped = self.admin.delete(&path);

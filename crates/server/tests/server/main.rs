@@ -1,4 +1,4 @@
-//! What the server promises, each promise one test, over real connections.
+//! Tests of the server's promises, one test per promise, over real connections.
 
 mod access;
 mod administration;

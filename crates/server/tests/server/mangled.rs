@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::place::Place;
 
-/// What each route takes, whole.
+/// A well-formed request for each route.
 const SEEDS: &[(&str, &str, &str)] = &[
     (
         "PUT",

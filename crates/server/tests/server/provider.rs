@@ -24,7 +24,7 @@ pub struct Seen {
     pub body: Vec<u8>,
 }
 
-/// What is said, in pieces.
+/// A response, in pieces.
 pub struct Said {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
@@ -144,7 +144,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(seen)
 }
 
-/// What a provider says to a request.
+/// Returns a provider's usual response to a request.
 pub fn usual(seen: &Seen, text: &str) -> Said {
     let asked = seen.json();
     let is_stream = asked["stream"] == true;

@@ -96,7 +96,7 @@ fn a_question_is_asked_once_and_its_answer_comes_again_whole_and_as_a_stream() {
         assert_eq!(streamed.header("content-type"), Some("text/event-stream; charset=utf-8"));
         assert!(streamed.text().contains("Names to numbers."), "{path}");
         assert_eq!(provider.asked(), before + 1, "{path}");
-        // The other way round: a stream is stored, and serves whoever does not want one.
+        // The other way round: a stream is stored, and serves a caller that does not want one.
         let other: Value = serde_json::from_str(&request.to_string().replace("DNS", "BGP")).unwrap();
         let streamed = ask(&client, path, &[], &with(other.clone(), "stream", json!(true)));
         said(&streamed, "MISS", "reason", "absent");
@@ -213,7 +213,7 @@ fn a_client_that_goes_away_in_a_stream_leaves_nothing() {
     let mut some = [0; 400];
     stream.read_exact(&mut some).unwrap();
     drop(stream);
-    // The proxy lets go of the request, and only then does the provider go on.
+    // The proxy releases the request, and only then does the provider continue.
     let under_way = || place.client().get("/metrics").text().contains("nuthatch_http_requests_under_way 1\n");
     while !under_way() {
         std::thread::yield_now();
@@ -291,7 +291,7 @@ fn wait_until_asked(provider: &Provider, times: usize) {
     }
 }
 
-/// What the cache has counted: misses, and those that waited for somebody else's answer.
+/// Returns the cache's counts of misses and of requests that waited for another caller's answer.
 fn missed_and_awaited(place: &Place) -> (u64, u64) {
     let counts = place.client().get("/v1/caches/default/stats").is(200)["counts"].clone();
     (counts["misses"].as_u64().unwrap(), counts["awaited"].as_u64().unwrap())
@@ -843,7 +843,7 @@ fn answers_by_tier_and_what_they_saved_are_counted() {
             "nuthatch_cache_proxy_answers_total{api=\"chat\",result=\"yes\"} 1",
             "nuthatch_cache_proxy_tokens_saved_total{api=\"chat\",kind=\"input\"} 1000",
             "nuthatch_cache_proxy_saved_usd_total 0.00725",
-            // What the provider answered; a request that bypasses the cache is not listened to.
+            // Metrics of the provider's answers; the answer to a request that bypasses the cache is not inspected.
             "gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",error_type=\"\"} 1",
             "gen_ai_client_token_usage_sum{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",gen_ai_token_type=\"input\"} 1000.0",
             "gen_ai_client_token_usage_sum{gen_ai_operation_name=\"chat\",gen_ai_provider_name=\"openai\",gen_ai_token_type=\"output\"} 500.0",

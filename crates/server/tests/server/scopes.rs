@@ -145,14 +145,14 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "/v1/tenants/{tenant}/limits", "tenants.set_limits"),
 ];
 
-/// What reads and writes at once, and takes both scopes.
+/// Routes that both read and write, and so require both scopes.
 const BOTH: &[(&str, &str)] = &[
     ("POST", "/v1/caches/{cache}/lookup"),
     ("POST", "/v1/caches/{cache}/lease"),
     ("POST", "/v1/caches/{cache}/release"),
 ];
 
-/// What is no operation: of the server itself, of backups, and of the ids of snapshots.
+/// Routes that are not operations: those of the server itself, of backups, and of the ids of snapshots.
 const NO_OPERATION: &[(&str, &str)] = &[
     ("GET", "/healthz"),
     ("GET", "/readyz"),

@@ -269,7 +269,7 @@ fn a_commit_writes_everything_if_nothing_that_was_read_has_changed_and_is_done_o
         (records(json!({"ids": ["a"]})), &|| upsert("a")),
         (records(json!({"ids": ["absent"]})), &|| upsert("absent")),
         (records(json!({"all": true})), &|| upsert("z")),
-        // What is written counts as read.
+        // A write counts as a read.
         (json!([]), &|| upsert("n")),
     ];
     for (reads, change) in conflicts {
@@ -371,7 +371,7 @@ fn a_graph_is_read_with_what_a_transaction_is_going_to_write() {
     then.post("/v1/graphs/other/neighbors", asked.clone()).fails(400, "invalid");
     let found = client.post("/v1/graphs/g/neighbors", json!({"id": "a"})).is(200);
     assert_eq!(ids(&found, "neighbors"), ["b"], "nothing of it was written");
-    // The snapshot goes on, and whoever may only read says nothing of writes.
+    // The snapshot still works, and a caller that may only read cannot pass writes.
     then.post("/v1/graphs/g/neighbors", json!({"id": "a"})).is(200);
     let reader = Client::with_key(&client, &place.key("default", &[Scope::Read]));
     let then = reader.at(&reader.snapshot());
@@ -396,7 +396,7 @@ fn the_snapshots_of_all_faces_are_one_count_with_one_limit_for_each_tenant() {
     assert_eq!(flight.act("snapshot", &json!({"name": "b"})).unwrap_err().code(), tonic::Code::ResourceExhausted);
     assert_eq!(admin.get("/v1/stats").is(200)["snapshots"], 3);
     Flight::new(place.address).with_key(&admin_key).act("snapshot", &named).unwrap(); // of another tenant
-    // What one face took, another lists and ends; of another key, there is none.
+    // One face lists and ends a snapshot that another took; other keys do not see it.
     let listed = client.get("/v1/snapshots").is(200)["snapshots"].clone();
     let ids: Vec<&str> = listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [id.as_str(), "nightly"]);

@@ -164,7 +164,7 @@ fn an_administrator_names_the_tenant_that_is_asked_about_and_nobody_else_does() 
     assert_eq!((&me["tenant"], &me["scopes"]), (&json!("amber"), &json!(["admin"])));
     assert!(me["bytes"].as_u64().unwrap() > 0 && me["body_bytes_max"].as_u64().unwrap() > 0);
     assert_eq!(admin.get("/v1/caller").is(200)["tenant"], Value::Null);
-    // What is about the whole folder says that it is not for one tenant.
+    // Calls about the whole folder report that they are not for one tenant.
     assert!(of(&admin, "amber", "/v1/tenants").fails(400, "invalid").contains("amber"));
     assert_eq!(of(&admin, "amber", "/v1/stats").is(200)["collections"], json!([]));
     of(&clients[0], "amber", "/v1/stats").fails(403, "forbidden");

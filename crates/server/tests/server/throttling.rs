@@ -94,7 +94,7 @@ fn a_person_s_password_lets_a_redis_client_in() {
     let mut third = Redis::new(&place);
     assert!(third.ask("AUTH anna heron-in-the-reeds").starts_with("-WRONGPASS"));
     assert_eq!(third.ask("AUTH anna kingfisher-by-the-river"), "+OK");
-    // Whoever keeps guessing is not looked at any more, and keeps nobody out.
+    // A client that keeps guessing is no longer checked, and locks nobody else out.
     let mut guessing = Redis::new(&place);
     let said: Vec<String> = (0..15).map(|n| guessing.ask(&format!("AUTH anna not-this-one-{n:04}"))).collect();
     assert!(said.last().unwrap().contains("too many"), "{said:?}");

@@ -75,7 +75,8 @@ fn files_that_are_no_certificates_are_named() {
     }
 }
 
-/// Whom a certificate was signed by is asked anew: the easiest to see of what is read again.
+/// Tests with the authority that signs the clients' certificates: of the files that are read again, it has the effect
+/// that is easiest to see.
 #[test]
 fn files_that_are_read_again_hold_for_new_connections_and_broken_ones_change_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -42,7 +42,7 @@ const WARMING: u8 = 0;
 const MEASURING: u8 = 1;
 const OVER: u8 = 2;
 
-/// What the clients share.
+/// State shared by the clients.
 struct Cell<'c, S> {
     store: &'c S,
     settings: &'c Settings,

@@ -1,4 +1,4 @@
-//! What a cell cost: latencies, CPU time, memory, bytes written, the load of the machine.
+//! The cost of a cell: latencies, CPU time, memory, bytes written, the load of the machine.
 
 use super::Outcome;
 
@@ -55,13 +55,13 @@ fn middle(class: u64) -> f64 {
     ((class - shift * STEPS) as f64 + 0.5) * (1u64 << shift) as f64
 }
 
-/// What the process has used until now.
+/// The resources that the process has used so far.
 #[derive(Clone, Copy)]
 pub struct Usage {
     pub cpu_seconds: f64,
     /// Passed to write calls.
     pub written_bytes: u64,
-    /// Cache flushes of all disks, whoever asked for them.
+    /// Cache flushes of all disks, whichever process requested them.
     pub disk_flushes: u64,
     pub at: std::time::Instant,
 }

@@ -30,7 +30,7 @@ pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 pub type See<'s> = dyn FnMut(&[u8]) + 's;
 pub type Pair = (Vec<u8>, Vec<u8>);
 
-/// What is measured, each call in the cheapest way that the store has for it.
+/// The measured operations, each in the cheapest way that the store offers.
 pub trait Store: Sync {
     /// Whether the key is there; its value is shown.
     fn get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool>;

@@ -1,8 +1,8 @@
-//! What a cell is told on its command line: `name=value`, everything else by default.
+//! The settings of a cell from its command line: `name=value`, with defaults for everything else.
 
 use super::Outcome;
 
-/// What an acknowledged write survives.
+/// The failures that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Power loss: synced before it returns.
@@ -16,7 +16,7 @@ pub struct Settings {
     pub keys: u64,
     /// All of the store's memory: blocks, write buffers, and what of indexes and filters it keeps in its cache.
     pub cache_bytes: usize,
-    /// Of these, at most so many for unflushed writes; a half when nothing is said.
+    /// The part of these that unflushed writes may take; half by default.
     pub write_buffer_bytes: usize,
     pub workload: char,
     pub clients: usize,

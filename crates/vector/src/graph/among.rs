@@ -1,9 +1,9 @@
 //! Whether to walk among the matching nodes alone, and whether what that found can be believed.
 //!
-//! Where what matches is a cloud of its own away from the query, its nodes have mostly each other for neighbours, and a walk over them
-//! alone comes to those nearest to the query, from the best of a sample. It fails where they hardly know each other, and where
-//! so much lies between them and the query that the nearest of them are scattered over a whole face of the cloud. Both can be told, the
-//! first afterwards, the second before.
+//! Where the matching rows form a separate cloud away from the query, most neighbours of their nodes match as well, and
+//! a walk over them alone, from the best of a sample, reaches those nearest to the query. It fails where few of them
+//! are neighbours of each other, and where so much lies between them and the query that the nearest of them are
+//! scattered over a whole face of the cloud. Both can be detected, the first after the walk, the second before it.
 //!
 //! **Not for** matching rows near the query, or spread everywhere: the walk before this one finds those.
 

@@ -25,7 +25,7 @@ pub(crate) struct Reach {
     pub(crate) ef: usize,
     /// Nodes nearer than the matching node of this rank are expanded, whether they match or not.
     pub(crate) rank: usize,
-    /// So many of the nearest matching nodes are expanded, wherever they lie.
+    /// The number of nearest matching nodes that are expanded, wherever they lie.
     pub(crate) matching: usize,
     /// Nodes expanded beyond the pool at most; then the matching node of the rank `enough` must be nearer than all that is left.
     pub(crate) enough: usize,
@@ -38,9 +38,10 @@ pub(crate) struct Reach {
     pub(crate) among: usize,
 }
 
-/// So much smaller a share of the nodes near the query than of all: what matches lies elsewhere.
+/// The share of matching nodes near the query must be more than this many times smaller than among all nodes: then the
+/// matching rows lie elsewhere.
 const ELSEWHERE: f64 = 3.0;
-/// Fewer expected matches than so many say nothing about a share.
+/// Fewer expected matches than this say nothing about a share.
 const EXPECTED_MIN: f64 = 8.0;
 /// The same before the pool is through: what was seen on the way to the query counts then, too.
 const ELSEWHERE_EARLY: f64 = 8.0;
@@ -48,7 +49,8 @@ const EXPECTED_EARLY: f64 = 24.0;
 /// Nodes handed out before that is asked.
 const ARRIVED: usize = 32;
 
-/// What is left of the `ef` around the query once what matches is known to lie elsewhere: some of it may lie here all the same.
+/// The divisor of the `ef` around the query once the matching rows are known to lie elsewhere: some may lie here all
+/// the same.
 const POOL_PART_AMONG: usize = 3;
 
 /// Memory of a filtered front.
@@ -56,13 +58,13 @@ const POOL_PART_AMONG: usize = 3;
 pub(super) struct Beside {
     /// The nearest matching nodes.
     own: Pool,
-    /// What the pool has no room for.
+    /// Nodes for which the pool has no room.
     beyond: BinaryHeap<u64>,
     /// How near the nodes of the entry table are.
     entries: Vec<f32>,
 }
 
-/// Room for so many nodes is kept for the next walk.
+/// The number of nodes for which room is kept for the next walk.
 const BEYOND_KEPT: usize = 4096;
 
 impl Beside {
@@ -88,11 +90,11 @@ impl Share {
     }
 }
 
-/// What a walk is about.
+/// The stage of a walk.
 enum Stage {
     /// Going to the query, and from there on to what matches.
     Towards,
-    /// What matches lies elsewhere, and no more is known of where.
+    /// The matching rows lie elsewhere, and nothing more is known of where.
     Lost,
     /// Over matching nodes alone.
     Among,
@@ -147,7 +149,7 @@ impl<'a> Filtered<'a> {
         self.handed_out >= ARRIVED && self.is_elsewhere((EXPECTED_EARLY, ELSEWHERE_EARLY))
     }
 
-    /// What a node must be nearer than to be expanded beyond the pool: enough matching nodes are.
+    /// Returns the entry that a node must beat to be expanded beyond the pool: enough matching nodes are nearer.
     fn frontier(&self) -> u64 {
         self.own.at(self.reach.rank - 1)
     }

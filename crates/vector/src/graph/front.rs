@@ -1,4 +1,4 @@
-//! What a walk expands next.
+//! The choice of the node that a walk expands next.
 //!
 //! **Useful for** keeping the walk itself the same with and without a filter: [`Everything`] goes towards the query, `Filtered`
 //! goes there too, and from there on to the rows that match.
@@ -19,11 +19,11 @@ pub(super) trait Front {
     fn begin(&mut self);
     /// The node to be expanded; one may come again.
     fn pop(&mut self) -> Option<u32>;
-    /// What [`pop`](Self::pop) will most likely give.
+    /// The node that [`pop`](Self::pop) will most likely return.
     fn peek(&self) -> Option<u32>;
     /// Whether a node is among the rows asked for.
     fn matches(&self, node: u32) -> bool;
-    /// What a node must be nearer than to be worth offering.
+    /// The nearness that a node must exceed to be worth offering.
     fn bar(&self) -> f32;
     /// Takes neighbours of a node that was expanded, with their estimates: those nearer than the [`bar`](Self::bar).
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen);

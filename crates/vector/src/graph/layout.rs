@@ -47,10 +47,10 @@ pub(crate) const RECORD_HEAD_BYTES: usize = 12;
 const FIXED_BYTES: usize = RECORD_HEAD_BYTES + DEGREE_MAX * 4 + BLOCK_FACTOR_BYTES + CHECKSUM_BYTES;
 /// Powers of two, so that few records straddle a page.
 const STRIDES: [usize; 5] = [1024, 2048, 4096, 8192, 16_384];
-/// Up to so many dimensions two bits an edge fit into a record that one bit would not make smaller.
+/// Up to this many dimensions, a record with two bits an edge is no larger than one with one bit.
 const TWO_PLANES_DIM_MAX: usize = 192;
 
-/// What a record says of its own node.
+/// The form in which a record stores its own node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Own {
     /// Its 4-bit code: an estimate with a known error.
@@ -109,7 +109,7 @@ impl RecordLayout {
         record[RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + self.own_bytes].copy_from_slice(own);
     }
 
-    /// What is needed first lies first: it has arrived when the rest is asked for.
+    /// Splits a record into its parts. The parts needed first come first: they have arrived when the rest is requested.
     pub(crate) fn record<'a>(&self, bytes: &'a [u8]) -> Record<'a> {
         let (head, rest) = bytes.split_at(RECORD_HEAD_BYTES);
         let (own, rest) = rest.split_at(self.own_bytes);
@@ -148,7 +148,7 @@ impl Record<'_> {
     }
 }
 
-/// What the file says about itself.
+/// The properties that the file records.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct GraphHeader {
     pub(crate) rows: u32,

@@ -39,11 +39,11 @@ pub use walk::WalkStats;
 pub(crate) use walk::{Bounds, Ef, Extent};
 
 pub(crate) const GRAPH_FILE: &str = "graph";
-/// One search in so many walks a graph that was cold before.
+/// One search in this many walks a graph that was cold before.
 const LOOK_AGAIN: u32 = 4;
 /// The same where there is no memory for all of it: it stays cold, unless what is asked for lies together.
 const LOOK_AGAIN_IN_VAIN: u32 = 64;
-/// Memory of so many walks is kept for the next ones.
+/// The number of walks whose memory is kept for the next ones.
 const SCRATCH_KEPT: usize = 16;
 
 /// The open graph of one segment. Resident: the entry table (11 KiB at 128 dimensions, 28 at 1,024) and the memory of some walks.

@@ -1,4 +1,4 @@
-//! What a walk over the graph remembers: the best nodes seen, and which were seen at all.
+//! The memory of a walk over the graph: the best nodes seen, and which nodes were seen at all.
 
 use crate::best::{ordered, unordered};
 
@@ -14,13 +14,13 @@ pub(crate) struct Pool {
     entries: Vec<u64>,
     /// Everything before it has been expanded.
     next: usize,
-    /// What comes in with the next [`merge`](Self::merge), in any order.
+    /// Entries that the next [`merge`](Self::merge) adds, in any order.
     waiting: Vec<u64>,
 }
 
 const EXPANDED: u64 = 1;
 
-/// What a pool remembers of a node that was not expanded: the greater, the nearer. `node` is below 2^31.
+/// Returns the pool entry of a node that has not been expanded: the greater, the nearer. `node` is below 2^31.
 pub(super) fn entry_of(node: u32, nearness: f32) -> u64 {
     u64::from(ordered(nearness)) << 32 | u64::from(node) << 1
 }
@@ -47,14 +47,14 @@ impl Pool {
         self.capacity = self.capacity.max(capacity);
     }
 
-    /// Keeps no more than so many.
+    /// Reduces the capacity to `capacity` entries at most.
     pub(crate) fn shrink(&mut self, capacity: usize) {
         self.capacity = self.capacity.min(capacity.max(1));
         self.entries.truncate(self.capacity);
         self.next = self.next.min(self.entries.len());
     }
 
-    /// What a node must be nearer than to be let in.
+    /// Returns the nearness that a node must exceed to be let in.
     pub(crate) fn bar(&self) -> f32 {
         match self.entries.get(self.capacity - 1) {
             None => f32::NEG_INFINITY,

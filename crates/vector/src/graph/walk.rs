@@ -25,8 +25,8 @@ use crate::{Candidate, Exact, Metric, Reached, Result, Rows, VectorError};
 const BEAM_WARM: usize = 1;
 /// The same where so much is left to be read that the order hardly matters: they arrive together.
 const BEAM_WIDE: usize = 4;
-/// Records read at once when they come from the disk. What a wider beam reads too much also finds more, and a smaller pool then
-/// finds as much; fewer leave the disk idle.
+/// Records read at once when they come from the disk. The excess reads of a wider beam also find more, so a smaller
+/// pool finds as much; a narrower beam leaves the disk idle.
 const BEAM_COLD: usize = 32;
 
 /// Hops on the way to the query, where the best node is mostly one that was found just now. After them the next is chosen a hop early.
@@ -34,7 +34,7 @@ const ARRIVING: usize = 12;
 /// Parts that its record is prefetched in, between the steps of a hop.
 const PARTS: usize = 4;
 
-/// What one walk did.
+/// Statistics of one walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkStats {
     /// Nodes expanded: records read.
@@ -64,7 +64,7 @@ impl Ef {
     }
 }
 
-/// What a walk keeps.
+/// The extent of a walk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Extent {
     /// Whatever matches.
@@ -88,7 +88,7 @@ impl Extent {
     }
 }
 
-/// What a walk found.
+/// The result of a walk.
 pub(crate) struct Walked {
     /// Those that can be among the best.
     pub(crate) candidates: Vec<Candidate>,
@@ -97,7 +97,7 @@ pub(crate) struct Walked {
     pub(crate) is_dependable: bool,
 }
 
-/// What a walk is limited by.
+/// The limits of a walk.
 pub(crate) struct Bounds<'a> {
     pub(crate) rows: Rows<'a>,
     pub(crate) limit: usize,
@@ -106,7 +106,7 @@ pub(crate) struct Bounds<'a> {
     pub(crate) sample: &'a Sample<'a>,
 }
 
-/// Gives around so many of the rows asked for, from all over them, with their similarities.
+/// Returns around the given number of the rows asked for, spread over all of them, with their similarities.
 pub(crate) type Sample<'a> = dyn Fn(u32) -> Result<Vec<(u32, f32)>> + 'a;
 
 /// Memory of one walk, used again by the next.
@@ -289,7 +289,7 @@ struct Ending<'a> {
     slack: f32,
 }
 
-/// So many.
+/// The most rows that `own` holds.
 const OWN_NEAREST: usize = 4;
 
 impl<'a> Ending<'a> {

@@ -16,7 +16,7 @@ use crate::{Codes, Result};
 /// Records that one thread makes before they are written.
 const CHUNK: usize = 1024;
 
-/// What the records are made from: all of one segment, in the order of its slots.
+/// The source of the records: one whole segment, in the order of its slots.
 pub(crate) struct Source<'a> {
     pub(crate) codes: &'a Codes,
     pub(crate) vectors: &'a Vectors,

@@ -35,7 +35,7 @@ pub(crate) struct EfTable {
 }
 
 impl Default for EfTable {
-    /// What clustered data needs, roughly; for segments without a graph it is never asked.
+    /// Rough values for clustered data; segments without a graph never use them.
     fn default() -> Self {
         Self::of([[24, 40, 80, 120, 200, 500], [130, 170, 240, 320, 450, 900]])
     }
@@ -104,22 +104,23 @@ fn read_table<T: FromStr + Copy + Default>(path: &Path) -> Result<Option<Table<T
 
 /// Queries that values of `ef` are measured with.
 const QUERIES: u32 = 96;
-/// Values of `ef` that are tried: each so many percent of the one before.
+/// The growth of `ef` between trials: each value is this percentage of the one before.
 const GROWTH_PERCENT: usize = 130;
 /// Which neighbour's distance a query is moved by, and how many times.
 const NEIGHBOUR: usize = 10;
 const NOISE: f32 = 1.0;
-/// What queries made of rows may miss of what a target allows: the rest is for queries that are less like them.
+/// The share of a target's allowed misses granted to queries made of rows: the rest is for queries that are less like
+/// them.
 const MISSED_SHARE: f32 = 0.5;
-/// What a target is given that no smaller `ef` reached: a scan is cheaper then, and misses next to nothing.
+/// The `ef` of a target that no smaller `ef` reached: a scan is cheaper then, and misses next to nothing.
 const EF_TRIED_MAX: usize = 4096;
 
 /// Slacks that are tried, least first.
 const SLACKS: [f32; 11] = [0.0, 0.01, 0.02, 0.035, 0.05, 0.065, 0.08, 0.1, 0.14, 0.2, 0.3];
-/// The pool of a walk that is to end by distance: so many times what suffices.
+/// The pool of a walk that is to end by distance, as a multiple of what suffices.
 const SLACK_POOL_FACTOR: usize = 3;
-/// A search may use so many times the slack that rows of the segment took, and so much more: its queries are farther from the
-/// rows, so that more of them lie about as far as the last one found.
+/// A search may use this multiple of the slack that rows of the segment took, plus `SLACK_MORE`: its queries are
+/// farther from the rows, so that more of them lie about as far as the last one found.
 const SLACK_FACTOR: f32 = 2.0;
 const SLACK_MORE: f32 = 0.05;
 

@@ -37,7 +37,7 @@ pub const EF_MIN: usize = 1;
 pub const EF_MAX: usize = 100_000;
 /// The recall that is aimed at when nothing is said.
 pub const RECALL_DEFAULT: f32 = 0.99;
-/// What can be aimed at; beyond, ask for [`Accuracy::Exact`].
+/// The bounds of the target recall; above them, ask for [`Accuracy::Exact`].
 pub const RECALL_MIN: f32 = 0.5;
 /// See [`RECALL_MIN`].
 pub const RECALL_MAX: f32 = 0.999;
@@ -76,14 +76,14 @@ impl Accuracy {
     }
 }
 
-/// What a search of one segment found, and how.
+/// The result of a search of one segment, and how it was found.
 #[derive(Clone, Debug)]
 pub struct SegmentHits {
     /// The rows that can be among the best, best estimate first.
     pub candidates: Vec<Candidate>,
     /// How the candidates were found.
     pub plan: Plan,
-    /// What the walk did, if one was made (even if it was given up).
+    /// Statistics of the walk, if there was one (even if it was given up).
     pub walk: WalkStats,
 }
 
@@ -131,12 +131,12 @@ impl Index {
         self.codes.dim()
     }
 
-    /// What the segment was built for; a search in it uses the same.
+    /// Returns the metric that the segment was built for; a search in it uses the same.
     pub fn metric(&self) -> Metric {
         self.codes.metric()
     }
 
-    /// What the stored vectors consist of.
+    /// Returns the element type of the stored vectors.
     pub fn element(&self) -> Element {
         self.vectors.element()
     }
@@ -165,8 +165,8 @@ impl Index {
         self.search_beyond(query, rows, limit, accuracy, &mut Reached::new(limit), stop)
     }
 
-    /// The same of a segment that is one of several: a walk ends where nothing is left that comes near what the segments before it
-    /// `reached`. What it finds is offered to `reached`, too.
+    /// Like [`search`](Self::search), for a segment that is one of several: a walk ends where nothing is left that
+    /// comes near what the segments before it `reached`. Adds its own results to `reached`, too.
     pub fn search_beyond(
         &self,
         query: &[f32],
@@ -260,7 +260,7 @@ impl Index {
         !matches!(shape.choose(u64::from(self.rows()), 1, Some(ef), 0.0), Choice::Walk(_))
     }
 
-    /// What the choice of a plan depends on, now.
+    /// Returns the current inputs to the choice of a plan.
     fn shape(&self) -> Shape {
         Shape {
             rows: self.rows(),

@@ -38,8 +38,8 @@ impl Plan {
 
 /// Stored vectors read together.
 pub(crate) const COMPARE_AT_ONCE: usize = 256;
-/// What a filtered walk counts matching nodes by: nodes nearer than so many of them, estimates of some coming several times, are
-/// expanded. Twice the limit, and this part of the `ef`: the more, the greater the recall that is aimed at.
+/// The rank of the matching node that bounds a filtered walk, where some are counted several times: nodes nearer than
+/// that one are expanded. It is twice the limit plus this part of the `ef`, which grows with the target recall.
 const RANK_LIMITS: usize = 2;
 const RANK_EF_PART: usize = 15;
 /// Matching nodes that it expands at least, for each of the limit.
@@ -47,24 +47,27 @@ const MATCHING_LIMITS: usize = 10;
 /// Hops of a filtered walk beyond its pool, for each matching node that it counts by, at a share of one; and these.
 const BEYOND_RANK: f64 = 0.43;
 const BEYOND_MIN: f64 = 40.0;
-/// It gives up after so many times the hops that were expected.
+/// The walk gives up after this multiple of the expected hops.
 const BEYOND_MARGIN: f64 = 3.0;
-/// Rows that a walk looks at when what matches lies elsewhere, and what it keeps of them: so much of its `ef`, in per cent.
+/// Rows that a walk looks at when the matching rows lie elsewhere, and the nodes that it keeps of them, in percent of
+/// its `ef`.
 const SEEDS: u32 = 1024;
 const AMONG_PERCENT: usize = 200;
-/// It goes on among them where reading codes instead costs so many times as much: that finds everything.
+/// The walk goes on among them where reading codes instead, which finds everything, costs at least this many times as
+/// much.
 const AMONG_MARGIN: f64 = 2.0;
 /// Finding one that matches, of a sample.
 const SEED_NS: f64 = 20.0;
 
-/// A walk before its first hop and after its last, and a hop: so much, and so much for each dimension.
+/// The cost of a walk before its first hop and after its last, and that of a hop: a fixed part, and a part for each
+/// dimension.
 const WALK_NS: (f64, f64) = (8_000.0, 12.0);
 const MAPPED_HOP_NS: (f64, f64) = (400.0, 0.25);
 const READ_HOP_NS: (f64, f64) = (1_350.0, 0.6);
 /// A hop of a filtered walk: about half more than it takes, because codes that cost as much find what lies elsewhere, too.
 const FILTERED_MAPPED_HOP_NS: (f64, f64) = (900.0, 0.75);
 const FILTERED_READ_HOP_NS: (f64, f64) = (1_900.0, 0.85);
-/// Hops of a walk: so much of its pool, which holds some nodes several times, and these.
+/// Hops of a walk: this share of its pool, which holds some nodes several times, plus `HOPS_MIN`.
 const HOPS_SHARE: f64 = 0.6;
 const HOPS_MIN: f64 = 10.0;
 /// Reading one block of a code file that the block cache does not hold, and checking it.
@@ -78,7 +81,7 @@ const REFINED_ROWS: f64 = 300.0;
 /// Reading a record from the disk, eight at a time.
 const COLD_READ_NS: f64 = 20_000.0;
 
-/// What the choice depends on.
+/// The inputs to the choice of a plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) rows: u32,
@@ -91,7 +94,7 @@ pub(crate) struct Shape {
     pub(crate) four_is_cached: bool,
 }
 
-/// What to do first.
+/// The first step of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Choice {
     Walk(Extent),

@@ -29,17 +29,17 @@ const BUILD_OVERHEAD_BYTES: u64 = 350;
 /// Of the folder of a build in shards.
 pub const SHARDS_EXTENSION: &str = "shards";
 
-/// A build saves what it has after so many parts of it.
+/// The number of parts of a build; it saves its progress after each.
 const CHECKPOINTS: usize = 16;
 
-/// What a segment's vectors are.
+/// The properties of a segment's vectors.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
     /// Dimension of every row.
     pub dim: usize,
     /// How rows are compared with a query.
     pub metric: Metric,
-    /// What the stored vectors consist of.
+    /// The element type of the stored vectors.
     pub element: Element,
     /// Of the rotation and the order of insertion.
     pub seed: u64,
@@ -51,18 +51,18 @@ pub struct IndexOptions {
     pub build_memory_bytes: u64,
 }
 
-/// Bytes of memory that building a graph of so many rows at once takes.
+/// Returns the bytes of memory that building a graph of `rows` rows at once takes.
 pub fn graph_build_bytes(dim: usize, rows: u64) -> u64 {
     rows * (padded_dim(dim) as u64 + BUILD_OVERHEAD_BYTES)
 }
 
-/// Rows whose graph is built at once in so many bytes of memory. More are cut into shards, which takes about twice the time for
-/// a row and keeps nothing of earlier graphs.
+/// Returns the number of rows whose graph is built at once in `memory_bytes` bytes of memory. More are cut into shards,
+/// which takes about twice the time for a row and keeps nothing of earlier graphs.
 pub fn graph_rows_at_once(dim: usize, memory_bytes: u64) -> u64 {
     memory_bytes / graph_build_bytes(dim, 1)
 }
 
-/// Rows of one graph at most that is built in so many bytes of memory, about: 256 shards.
+/// Returns the most rows of one graph that is built in about `memory_bytes` bytes of memory: 256 shards.
 pub fn graph_rows_max(dim: usize, memory_bytes: u64) -> u64 {
     partitioned::rows_max(dim, memory_bytes).max(graph_rows_at_once(dim, memory_bytes))
 }

@@ -13,7 +13,7 @@ use crate::data::{Matrix, clusters};
 
 pub const LIMIT: usize = 10;
 
-/// What the rows of a test are.
+/// The kind of rows in a test.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub dim: usize,
@@ -78,7 +78,7 @@ pub fn writer(folder: &Path, kind: Kind, rows: &Matrix, seed: u64) -> IndexWrite
     writer_within(u64::MAX, folder, kind, rows, seed)
 }
 
-/// The same with so many bytes of memory for building the graph.
+/// The same with `build_memory_bytes` bytes of memory for building the graph.
 pub fn writer_within(build_memory_bytes: u64, folder: &Path, kind: Kind, rows: &Matrix, seed: u64) -> IndexWriter {
     let Kind { dim, metric, element } = kind;
     let mut centroid = Centroid::new(dim, metric).unwrap();
@@ -110,7 +110,7 @@ pub fn hits(index: &Index, query: &[f32], found: &SegmentHits, reach: f32, limit
     similarities.iter().filter(|similarity| **similarity >= reach).count().min(limit)
 }
 
-/// What a number of queries found.
+/// The average results of several queries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     pub recall: f64,

@@ -7,7 +7,8 @@ mod npy;
 
 pub use npy::NpyRows;
 
-/// Where the benchmark data lies: `NUTHATCH_TEST_DATA`, else `shared/data` beside the workspace; `None`, with a word, when absent.
+/// The folder of the benchmark data: `NUTHATCH_TEST_DATA`, else `shared/data` next to the workspace; `None`, with a
+/// message, when absent.
 pub fn folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("NUTHATCH_TEST_DATA").map_or(beside, PathBuf::from);

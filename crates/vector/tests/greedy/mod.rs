@@ -3,7 +3,7 @@
 
 use nuthatch_vector::{BuildCodes, Edges};
 
-/// What a search found, nearest first, and what it did for it.
+/// The nodes that a search found, nearest first, and the work it took.
 pub struct Found {
     pub nearest: Vec<u32>,
     /// Lists read.

@@ -112,7 +112,7 @@ def _of_lists(package: Any, index: Any, ids: Any, size: int) -> Iterator[tuple[l
 
 
 class _Others:
-    """Texts and payloads beside the vectors: a file of JSON lines, whose lines are found by id."""
+    """Texts and payloads next to the vectors: a file of JSON lines, whose lines are found by id."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -137,7 +137,7 @@ class _Others:
         self._lines[id] = found
 
     def take(self, id: str) -> dict[str, Any]:
-        """What there is for an id; nothing the second time."""
+        """Returns the values for an id; nothing the second time."""
         found = self._lines.pop(id, {})
         return {name: value for name, value in found.items() if value is not None}
 

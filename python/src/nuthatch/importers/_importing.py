@@ -45,7 +45,7 @@ class Imported(NamedTuple):
 
 
 class Importing:
-    """What one call of an importer makes: all of it, or nothing."""
+    """Everything that one call of an importer makes: all of it, or nothing."""
 
     def __init__(self, db: Database, source: object, on_progress: OnProgress = None) -> None:
         self._db = db
@@ -62,7 +62,7 @@ class Importing:
         if error is None:
             self._forget()
             return
-        # What fails here leaves its note, and the next import of that name removes the rest.
+        # A removal that fails leaves its note, and the next import of that name removes the rest.
         with contextlib.suppress(NuthatchError):
             for target, name, is_new in reversed(self._made):
                 self._remove(target, name, is_new)
@@ -117,7 +117,7 @@ class Importing:
         return Imported(name, records, _counts(left_out), "cache")
 
     def keyspace(self, name: str) -> None:
-        """Begins to make a keyspace, which must be new or empty; whoever called fills it."""
+        """Begins to make a keyspace, which must be new or empty; the caller fills it."""
         self._begin("keyspace", name, name in self._db.keyspaces())
         if name in self._db.keyspaces() and self._db.kv(name).scan(limit=1, keys_only=True):
             self._not_empty("keyspace", name)

@@ -85,7 +85,7 @@ def _entries(
 
 
 def _counters(connection: sqlite3.Connection, meta: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """What each namespace has counted, by names that are known here."""
+    """The counters of each namespace, limited to the names known here."""
     found: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for key, value in json.loads(meta.get("counters") or "{}").items():
         namespace, _, name = key.rpartition(":")

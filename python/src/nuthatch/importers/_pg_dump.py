@@ -1,4 +1,4 @@
-"""What ``pg_dump`` writes: the statements that make tables, and the rows of ``COPY``.
+"""The output of ``pg_dump``: the statements that make tables, and the rows of ``COPY``.
 
 A plain dump is read as it is; ``pg_restore`` turns the other formats (custom, directory, tar) into one.
 """
@@ -156,7 +156,7 @@ def _columns(lines: Iterator[str]) -> dict[str, str]:
         text = line.rstrip("\n")
         if text.startswith(")"):
             return columns
-        # What is no column begins with a word that a column's name would have in quotes.
+        # A line that is no column begins with a word that a column's name would have in quotes.
         if (match := _COLUMN.fullmatch(text)) and match["name"] not in ("CONSTRAINT", "PRIMARY", "CHECK"):
             columns[_bare(match["name"])] = re.split(
                 r" (?:DEFAULT|NOT NULL|COLLATE|GENERATED|CONSTRAINT)\b", match["type"]

@@ -161,7 +161,7 @@ def _running(server: str, place: Path, work: Path) -> Iterator[_Source]:
     arguments = [
         *("--port", "0", "--unixsocket", str(work / "socket"), "--unixsocketperm", "700", "--dir", str(work)),
         *("--save", "", "--daemonize", "no", "--logfile", str(work / "log"), "--appendonly", "yes" if is_log else "no"),
-        # What is not whole is refused. Nothing may go before it was read.
+        # Incomplete files are refused. Nothing may be removed before it was read.
         *("--aof-load-truncated", "no", "--maxmemory", "0", "--databases", "16"),
     ]
     try:
@@ -216,6 +216,6 @@ def _replayed(command: str, commands: Path, db: Database) -> dict[str, dict[str,
 
 
 def _told(log: list[str]) -> list[str]:
-    """What a server said last, without its drawing."""
+    """The last messages of a server, without its ASCII art."""
     lines = [re.sub(r"^\d+:\w .*? [*#.-] ", "", line) for line in log if re.search(r" # ", line)]
     return lines[-3:] or log[-1:] or ["it said nothing"]

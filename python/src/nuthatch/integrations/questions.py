@@ -37,7 +37,7 @@ class Question:
     """One request: what is compared, and what must be the same."""
 
     text: str
-    """What is compared."""
+    """The text to compare."""
     rest: Any
     """Everything else that the answer depends on, as JSON."""
     by_meaning: bool = True
@@ -117,7 +117,7 @@ class Questions:
             if found is None:
                 by_meaning = False
             else:
-                # What surrounds the question, such as passages from a search, must be the same.
+                # The text around the question, such as passages from a search, must be the same.
                 rest = [rest, text.partition(found)[::2] if found in text else text]
                 text = found
         text, hashed = asked(Question(text, rest, by_meaning))

@@ -1,4 +1,4 @@
-"""What is installed, to the last byte: versions, hashes, and what the result must be."""
+"""The installed model, to the last byte: versions, hashes, and the required result."""
 
 import platform
 import sys

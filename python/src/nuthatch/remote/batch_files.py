@@ -24,7 +24,7 @@ _BYTES_MAX = 128 << 20
 
 @dataclass(slots=True)
 class Staged:
-    """What one call puts into a batch."""
+    """The part of a batch that one call adds."""
 
     #: Of the files that the batch will change.
     names: list[tuple[str, str]] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Staging(Sending):
             case "unchanged":
                 pass
             case outcome if outcome == UNREADABLE:
-                # What was there of it is no longer true.
+                # Its previous content is no longer valid.
                 if found["revision"] != _ABSENT:
                     self.drop(name, found["revision"])
             case _:

@@ -1,4 +1,4 @@
-"""Who asks, about whose data, and how requests are addressed."""
+"""The caller, the tenant whose data it uses, and the addresses of requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _END_SECONDS_MAX = 5.0
 
 
 class Caller:
-    """Who asks, and about whose data. Cheap; those of one server share its connections."""
+    """A caller, and the owner of the data. Cheap; callers of one server share its connections."""
 
     def __init__(
         self,

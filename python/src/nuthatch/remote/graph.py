@@ -119,7 +119,7 @@ class GraphWork:
         self.writes: list[bytes] = []
 
     def reads_json(self, graph: str) -> Iterator[bytes]:
-        """What the writes depend on, as the server reads it."""
+        """The reads that the writes depend on, in the form that the server takes."""
         if self.nodes or self.edges or self.neighbors or self.lists:
             read = {
                 "graph": graph,

@@ -33,5 +33,5 @@ def problem(url: str, status: int, media_type: str | None, body: bytes) -> Nutha
 
 
 def not_over_http(what: str, remedy: str) -> NoReturn:
-    """What a server does not offer."""
+    """Raises the error for a feature that a server does not offer."""
     raise InvalidError(f"{what} is not available over HTTP; {remedy}")

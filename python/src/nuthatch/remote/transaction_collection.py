@@ -31,7 +31,7 @@ class RecordWork:
         self.written: dict[str, tuple[bytes, RecordParts] | None] = {}
 
     def reads_json(self, collection: str) -> Iterator[bytes]:
-        """What the writes depend on, as the server reads it."""
+        """The reads that the writes depend on, in the form that the server takes."""
         if self.read or self.is_read_whole:
             read = {"collection": collection, "ids": sorted(self.read), "all": self.is_read_whole}
             yield _json({"records": read})

@@ -30,7 +30,7 @@ class KeyWork:
         self.written: dict[bytes, tuple[bytes, int | None] | None] = {}
 
     def reads_json(self, keyspace: str) -> Iterator[bytes]:
-        """What the writes depend on, as the server reads it."""
+        """The reads that the writes depend on, in the form that the server takes."""
         if self.read or self.scanned:
             keys = {"keyspace": keyspace, "keys": [bytes_json(key) for key in sorted(self.read)]}
             yield b'{"keys":' + _json(keys)[:-1] + b',"scans":[' + b",".join(self.scanned) + b"]}}"

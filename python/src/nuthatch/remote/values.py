@@ -60,7 +60,7 @@ def record(found: dict[str, Any]) -> RecordParts:
 
 
 def answer(found: dict[str, Any]) -> Results:
-    """What a search answered."""
+    """The results of a search."""
     pending, next_offset, counted = found.get("pending"), found["next_offset"], found.get("facets")
     return Results(
         _core.hits_of_server(found["hits"]),

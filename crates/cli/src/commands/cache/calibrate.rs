@@ -18,7 +18,7 @@ pub struct Calibrate {
     /// JSON lines with `stored`, `asked` and `same`; `vectors`, two lists of numbers, where no model is installed. `-` for the input
     #[arg(value_name = "FILE")]
     pairs: PathBuf,
-    /// What to choose the threshold for
+    /// Measure to choose the threshold for
     #[arg(long, value_enum, default_value = "f1")]
     target: Target,
     /// The least precision
@@ -45,7 +45,7 @@ struct Pair {
     vectors: Option<[Vec<f32>; 2]>,
 }
 
-/// What a threshold does with the pairs.
+/// The effect of a threshold on the pairs.
 #[derive(Clone, Copy)]
 struct Point {
     threshold: f64,

@@ -12,7 +12,7 @@ use super::lines::{place, read};
 use crate::exit::Failure;
 use crate::output::Out;
 
-/// What the first line of a file says. The Python module writes and reads the same.
+/// The format named in the first line of a file. The Python module writes and reads the same.
 const FORMAT: &str = "nuthatch cache answers 1";
 /// Answers of one call.
 const AT_ONCE: usize = 200;

@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> Result<Box<dyn BufRead>, Error> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// What is wrong with a line, and where it stands.
+/// Returns an error with the file and the line in which it occurred.
 pub fn place(path: &Path, at: usize, error: &dyn std::fmt::Display) -> Error {
     Error::invalid(format!("{}:{}: {error}", path.display(), at + 1))
 }

@@ -31,7 +31,7 @@ const BYTES_MAX: usize = 512 << 20;
 pub fn run(globals: &Globals, file: &Path, out: &mut Out) -> Result<Outcome, Failure> {
     let database = folder::open_to_write(globals)?;
     let replayed = Replay::of(&database, file).and_then(|mut replay| replay.all());
-    // What was written without waiting is made durable at once.
+    // Makes everything that was written without waiting durable at once.
     let replayed = replayed.and_then(|told| database.sync().map(|()| told));
     let closed = database.close();
     output::json(out, &replayed?)?;
@@ -100,7 +100,7 @@ impl<'f> Replay<'f> {
         for (name, key) in std::mem::take(&mut self.sent) {
             self.run += 1;
             let Some(why) = reply(&mut self.replies).map_err(ended)? else { continue };
-            // What cannot be kept is told; what went wrong ends everything.
+            // Commands that cannot be kept are reported; any other error ends the import.
             if !why.starts_with("ERR unknown") && !why.starts_with("ERR syntax") {
                 let key = String::from_utf8_lossy(&key).into_owned();
                 return Err(Error::invalid(format!("{}: {name} {}: {why}", self.file.display(), output::plain(&key))));

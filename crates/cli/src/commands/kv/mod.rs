@@ -33,7 +33,7 @@ pub struct Kv {
     command: Command,
 }
 
-/// What is the same for each of these commands.
+/// The arguments common to these commands.
 #[derive(Args)]
 pub struct Common {
     /// The keyspace

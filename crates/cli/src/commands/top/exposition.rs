@@ -21,7 +21,7 @@ fn one(line: &str) -> Option<Series<'_>> {
         Some(inside) => labels(inside)?,
         None => (BTreeMap::new(), rest),
     };
-    // What follows the value is a time or an exemplar.
+    // A timestamp or an exemplar may follow the value.
     let value = rest.split_whitespace().next()?.parse().ok()?;
     Some(Series { name, labels, value })
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::exposition::series;
 
-/// What was seen at one moment.
+/// The readings at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sample {
     /// The folder or the address.
@@ -42,7 +42,7 @@ pub struct Face {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Memory {
     pub budget_bytes: u64,
-    /// What the budget covers, together.
+    /// All memory that the budget covers.
     pub engine_bytes: u64,
     /// The whole process, as the system measures it.
     pub process_bytes: u64,
@@ -88,7 +88,7 @@ pub struct Cache {
     pub alias: u64,
     pub semantic: u64,
     pub misses: u64,
-    /// Of the answers by meaning, as many may be wrong, and at most so many are.
+    /// The number of answers by meaning that may be wrong, and the bound on how many are.
     pub allowed: f64,
     pub bound: f64,
 }
@@ -258,7 +258,7 @@ fn faces(text: &str) -> Vec<Face> {
     faces.into()
 }
 
-/// What happened between two samples.
+/// The activity between two samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates {
     pub faces: BTreeMap<&'static str, Rate>,
@@ -290,7 +290,7 @@ impl Rates {
             for ((_, count), (_, old)) in times.iter_mut().zip(&old.times) {
                 *count = count.saturating_sub(*old);
             }
-            // A server that began anew counts from nothing.
+            // A server that restarted counts from zero.
             let requests = new.requests.saturating_sub(old.requests);
             let rate = Rate { per_second: requests as f64 / seconds, took: Quantiles::of(&times) };
             faces.insert(new.name, rate);
@@ -306,7 +306,7 @@ impl Rates {
 }
 
 impl Quantiles {
-    /// Within a range, answers are taken to be spread evenly. What took longer than the last end counts as that end.
+    /// Assumes that answers are spread evenly within a range. Answers slower than the last end count as that end.
     pub fn of(times: &[(f64, u64)]) -> Self {
         Self { p50_ms: quantile(times, 0.5), p99_ms: quantile(times, 0.99) }
     }

@@ -1,4 +1,4 @@
-//! What is drawn: sections under each other, in two columns where there is room.
+//! Draws the screen: sections below each other, in two columns where there is room.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -24,7 +24,7 @@ const TITLE: Style = Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD);
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
-/// What has been seen so far, and which part of it is on the screen.
+/// The samples so far, and the part of them that is on the screen.
 pub struct View {
     sample: Sample,
     rates: Option<Rates>,

@@ -26,7 +26,7 @@ pub fn run(source: &Source, every: Duration) -> Result<Outcome, Failure> {
         );
     }
     let stop = interrupt::silent_flag()?;
-    // What is wrong from the start is said on the terminal as it was.
+    // An error in the first sample is reported before the terminal changes.
     let mut view = View::new(source.sample()?);
     let (tell, samples) = channel();
     std::thread::scope(|scope| {

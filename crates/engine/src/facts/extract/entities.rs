@@ -1,4 +1,4 @@
-//! What stands together: things that one passage names relate to each other.
+//! Co-occurrence: things that one passage names relate to each other.
 
 use std::collections::BTreeMap;
 

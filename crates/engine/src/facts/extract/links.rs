@@ -1,4 +1,4 @@
-//! What a document links to and names: one fact for each thing of a passage.
+//! The links and names in a document: one fact for each thing in a passage.
 
 use std::collections::HashSet;
 

@@ -103,7 +103,7 @@ impl Extracted {
 
 /// Finds facts in passages. The same text gives the same facts: what it finds is kept by the text's hash.
 pub trait Extractor: Send + Sync {
-    /// Its name with its version: another one is asked anew.
+    /// Returns the extractor's name with its version: a different one is asked again.
     fn id(&self) -> &'static str;
 
     /// The facts of a passage.

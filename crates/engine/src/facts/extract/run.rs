@@ -31,10 +31,11 @@ const PASSAGES_MAX: usize = 1_000;
 /// Longest reason of a failure that is kept, in bytes.
 const WHY_BYTES_MAX: usize = 2_000;
 
-/// Asks for passages that an extractor has not seen. What it found in texts that it has seen elsewhere is recorded at once.
+/// A request for passages that an extractor has not seen. Its results for texts that it has seen elsewhere are recorded
+/// at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// Its name, with a version: another one is asked anew.
+    /// The extractor's name, with a version: a different one is asked again.
     pub extractor: String,
     /// The collection.
     pub collection: String,
@@ -76,7 +77,7 @@ pub struct WorkPage {
     pub cursor: Option<String>,
 }
 
-/// What an extractor found in one passage.
+/// An extractor's results for one passage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// The record.
@@ -94,7 +95,7 @@ pub struct Learn {
     pub extractor: String,
     /// The collection.
     pub collection: String,
-    /// What it found, of at most 1,000 passages.
+    /// Its results, for at most 1,000 passages.
     pub results: Vec<Learned>,
 }
 
@@ -109,7 +110,7 @@ pub struct ExtractBuiltIn {
     pub cursor: Option<String>,
 }
 
-/// What extracting did.
+/// The result of an extraction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtractReport {
     /// Texts that the extractor was called for.
@@ -313,7 +314,7 @@ fn keep(
     let seen = key::seen(extractor_hash, collection, id);
     if let Some(before) = draft.get::<Seen>(&seen)?.filter(|before| before.hash != hash) {
         draft.delete(key::held(extractor_hash, &before.hash, collection, id));
-        // What the passage still says has this text for a source by now.
+        // By now, the facts that the passage still states have the new text as a source.
         recorded.ended += settle_passage(draft, collection, id)?;
     }
     draft.put(seen, &Seen { id: id.into(), row, hash })?;
@@ -459,7 +460,7 @@ pub(crate) fn extract_built_in(facts: &Facts, ask: &ExtractBuiltIn) -> Result<Ex
     })
 }
 
-/// What an extractor failed at; at most so many.
+/// Returns the failures of an extractor, at most `limit`.
 pub(crate) fn failures(rows: &dyn Rows, extractor: &str, limit: usize) -> Result<Vec<ExtractFailure>> {
     let mut found = Vec::new();
     let prefix = key::memos_of(&key::hash(&[extractor.as_bytes()]));

@@ -1,7 +1,7 @@
-//! What a text has that a reader recognises without knowing the language: links, addresses, numbers of issues, versions, dates, paths,
-//! names in backticks. One pass, in time linear in the text.
+//! The parts of a text that a reader recognises without knowing the language: links, addresses, issue numbers,
+//! versions, dates, paths, names in backticks. One pass, in time linear in the text.
 
-/// What was recognised.
+/// The kind of a recognised part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// With its scheme.
@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub kind: Kind,
     pub start: usize,
     pub end: usize,
-    /// What it names.
+    /// The name of the thing.
     pub name: String,
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
         true => None,
         false => {
             let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
-            // What had a graph keeps it: it is the better part of the work.
+            // A merge keeps the graph of its largest segment: the graph is most of the work.
             let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph)) && rows.len() <= room.rows_max;
             let built = build(collection, id, &rows, largest, at_leisure);
             Some(built.inspect_err(|_| collection.state().write().tombstones_while_merging = None)?)

@@ -1,6 +1,6 @@
 //! The segments as a derived index: vectors and the columns of the payloads.
 //!
-//! What a segment is, is `state/segment.rs`.
+//! A segment itself is defined in `state/segment.rs`.
 
 mod build;
 mod merge;
@@ -73,7 +73,7 @@ impl DerivedIndex for Segments {
             (rows, counters.sequence)
         };
         let mut built = Vec::new();
-        // What takes long comes later, in a merge that can be interrupted.
+        // Slow work comes later, in a merge that can be interrupted.
         let part_rows = rows_at_once(collection.fields().dim_max(), collection.runtime().options.build_memory_bytes);
         let mut rest = rows.into_iter();
         loop {
@@ -121,7 +121,7 @@ impl DerivedIndex for Segments {
 
     fn reclaim(&self, collection: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
         let upto = {
-            // What a merge under way takes along of the dead is in the segment that it makes.
+            // Dead rows that a running merge carries along end up in the segment that it makes.
             let _merging = collection.index_work().merging.lock();
             remove_checkpoints(&collection.segments_folder(), &collection.fields())?;
             collection.state().read().next_segment

@@ -20,10 +20,10 @@ use crate::{Error, Result};
 /// Targets of one site that an answer names.
 const TARGETS_MAX: usize = 20;
 
-/// What a look at the tree has come to.
+/// The outcome of one look at the tree.
 pub(crate) enum Step {
     Answered(Box<CodeAnswer>),
-    /// The facts of these have to be found first, and those of so many more files.
+    /// The facts of these sources have to be found first, and those of `more` further files.
     Missing {
         sources: Vec<Source>,
         more: u64,
@@ -253,7 +253,7 @@ fn within(facts: &Facts, reference: &Reference) -> Option<String> {
     reference.within.map(|within| facts.qualified_name(within as usize))
 }
 
-/// What the definitions of a name call.
+/// Returns the calls that the definitions of a name make.
 fn callees(code: &mut Code<'_>, ask: &AskCode, wanted: &Wanted) -> Found<CodeAnswer> {
     let names = only(&wanted.name);
     let hits = hits!(code.select(Some(&names))?);
@@ -350,7 +350,7 @@ fn imports(code: &mut Code<'_>, ask: &AskCode, path: &str) -> Found<CodeAnswer> 
             _ if import.module.ends_with('.') => format!("{}{name}", import.module),
             _ => format!("{}.{name}", import.module),
         });
-        // What is taken may be a module itself.
+        // The imported name may be a module itself.
         let files = [below.as_deref(), Some(&import.module)].into_iter().flatten().find_map(|module| {
             let fits = |file: &&String| {
                 nuthatch_code::Language::of_path(file).is_some_and(|language| language.family() == family)

@@ -1,4 +1,4 @@
-//! What reaches a definition by calls, and the tests among it.
+//! The direct and indirect callers of a definition, and the tests among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ const TEST_DEPTH: u32 = 4;
 /// A definition by its file and its name.
 type Symbol = (String, String);
 
-/// What reaches the definitions of a name, step by step. A step that may lead elsewhere is listed and not gone on from.
+/// Finds the callers of a name's definitions, step by step. A step that may lead elsewhere is listed but not followed
+/// further.
 pub(super) fn impact(code: &mut Code<'_>, ask: &AskCode, wanted: &Wanted, depth: u32) -> Found<CodeAnswer> {
     let names = only(&wanted.name);
     let hits = hits!(code.select(Some(&names))?);
@@ -77,7 +78,7 @@ fn without_repetition(reached: Vec<CodeReached>) -> Vec<CodeReached> {
     reached.into_iter().filter(is_best).collect()
 }
 
-/// What uses the definitions of a step, by what it stands in.
+/// Returns the users of a step's definitions, by the definition that encloses each use.
 fn callers_of(code: &mut Code<'_>, frontier: &BTreeMap<Symbol, Class>) -> Found<BTreeMap<Symbol, CodeReached>> {
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let names: BTreeSet<String> = frontier.keys().map(|(_, name)| last(name)).collect();

@@ -1,4 +1,4 @@
-//! What is known of contents as source code: derived on the first question, kept beside them, gone with them.
+//! Facts about contents as source code: derived on the first question, stored with the contents, and removed with them.
 //!
 //! | row | value |
 //! |---|---|
@@ -177,7 +177,7 @@ pub(crate) fn find_loose(rows: &dyn Rows, sources: Vec<Source>, loose: &mut Loos
 }
 
 impl Trees {
-    /// Finds the facts of sources and keeps them. What may not be kept is returned.
+    /// Finds the facts of sources and keeps them. Returns the sources whose facts cannot be kept.
     ///
     /// # Errors
     /// `Unavailable` when nobody waits for the answer any more: what was found by then is kept.
@@ -189,7 +189,7 @@ impl Trees {
             let bytes: u64 = batch.iter().map(|source| source.bytes.min(PARSED_BYTES_MAX as u64)).sum();
             let reservation = space.shared.reserve_to_write(bytes.saturating_mul(COPIES).min(BATCH_BYTES * COPIES))?;
             let found = self.keyspace.at_once(|rows| {
-                // What was erased meanwhile needs no facts.
+                // Contents erased in the meantime need no facts.
                 let keys: Vec<_> = batch.iter().map(|source| key::content(&source.id)).collect();
                 let is_there = rows.values(&keys)?;
                 let there = batch.iter().zip(&is_there).filter(|(_, there)| there.is_some());

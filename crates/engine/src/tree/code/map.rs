@@ -17,7 +17,7 @@ use crate::tree::path::lies_at;
 const BYTES_A_TOKEN: usize = 4;
 const DAMPING: f64 = 0.85;
 const ROUNDS: usize = 30;
-/// Names that so many files define say nothing about any of them.
+/// Names that more files than this define say nothing about any of them.
 const DEFINING_FILES_MAX: usize = 20;
 
 /// A name in a family of languages, by hash.

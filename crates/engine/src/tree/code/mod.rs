@@ -3,8 +3,8 @@
 //! Facts hang on contents and are found once (`kept.rs`); what a name means is worked out when it is asked, against the
 //! files that the tree has at that moment. Nothing about two files is stored, so a change of one touches nothing else.
 //!
-//! **Invariant:** every place that names what is asked for is counted, whatever it turns out to mean, and so is every file
-//! of which nothing is known. What is not sure is not made sure.
+//! **Invariant:** every place that uses the requested name is counted, whatever it turns out to mean, and so is every
+//! file of which nothing is known. Uncertain results are not presented as certain.
 
 mod ask;
 mod impact;
@@ -38,51 +38,51 @@ pub struct AskCode {
     pub at: TreeAt,
     /// Only what stands at or below this path is listed; what names mean is looked for in the whole tree. Empty for all.
     pub below: String,
-    /// What is asked.
+    /// The question.
     pub question: CodeQuestion,
     /// Most definitions, sites or steps of the answer, 1 to 10,000. Counts are of all.
     pub limit: usize,
 }
 
-/// What is asked. A name may be that of a definition (`search`), with what is around it (`Index.search`, `Index::search`),
-/// and with the end of its file's path and `#` before it (`src/index.rs#search`).
+/// The question. A name may be that of a definition (`search`), with the names of its surroundings (`Index.search`,
+/// `Index::search`), and with the end of its file's path and `#` before it (`src/index.rs#search`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeQuestion {
-    /// What defines a name.
+    /// The definitions of a name.
     Definitions(String),
     /// Every place that names it.
     References(String),
     /// The places that call it.
     Callers(String),
-    /// What it calls.
+    /// The calls that it makes.
     Callees(String),
     /// The definitions of a file.
     Outline(String),
-    /// What a file imports.
+    /// The imports of a file.
     Imports(String),
-    /// What calls it, what calls that, and so on: so many steps.
+    /// Its callers, their callers, and so on, up to this many steps.
     Impact(String, u32),
     /// Tests among what calls it in up to four steps: what looks like a test by its name or path.
     Tests(String),
-    /// The definitions that matter most, within so many tokens.
+    /// The definitions that matter most, within this many tokens.
     Map(u32),
 }
 
-/// An answer. What a question does not ask for is empty.
+/// An answer. The parts that a question does not ask for are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeAnswer {
-    /// What the name means, or what the file or the map has; by path and line.
+    /// The definitions that the name means, or those of the file or the map; by path and line.
     pub definitions: Vec<CodeDefinition>,
     /// The places that use the name, or that the definition has calls in; by path and line, the surest first.
     pub sites: Vec<CodeSite>,
-    /// What a file imports.
+    /// The imports of a file.
     pub imports: Vec<CodeImport>,
-    /// What reaches the definition by calls, the nearest and surest first.
+    /// The direct and indirect callers of the definition, the nearest and surest first.
     pub reached: Vec<CodeReached>,
     /// How many sites there are, by what they mean.
     pub counts: CodeCounts,
-    /// What was read for the answer.
+    /// The files read for the answer.
     pub files: CodeFiles,
     /// There is more than the limit let through.
     pub truncated: bool,
@@ -95,9 +95,9 @@ pub struct CodeDefinition {
     pub path: String,
     /// Its name with those of what is around it: `Index.search`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What the file is written in.
+    /// The language of the file.
     pub language: Language,
     /// The line of its name, from 1.
     pub line: u32,
@@ -120,9 +120,9 @@ pub struct CodeSite {
     pub how: Use,
     /// How sure its meaning is.
     pub class: Class,
-    /// What it stands in.
+    /// The definition that encloses it.
     pub within: Option<String>,
-    /// What it may mean, 20 at most.
+    /// The definitions that it may mean, 20 at most.
     pub targets: Vec<CodeTarget>,
     /// How many definitions it may mean.
     pub targets_count: u32,
@@ -146,7 +146,7 @@ pub struct CodeImport {
     pub line: u32,
     /// As it is spelt.
     pub module: String,
-    /// What is taken of it; `None` for the module itself.
+    /// The imported name; `None` for the module itself.
     pub name: Option<String>,
     /// Under which name it is known in the file, where that is another one.
     pub alias: Option<String>,
@@ -161,13 +161,13 @@ pub struct CodeImport {
 pub struct CodeReached {
     /// Itself.
     pub definition: CodeTarget,
-    /// What it is; `None` for a file, which calls outside of any definition.
+    /// Its kind; `None` for a file, which calls outside of any definition.
     pub kind: Option<Kind>,
     /// Steps to what was asked for, from 1.
     pub depth: u32,
     /// The least sure step of the surest way.
     pub class: Class,
-    /// What the step calls.
+    /// The definition that this step calls.
     pub calls: String,
     /// The line of that call, from 1.
     pub line: u32,
@@ -182,7 +182,7 @@ pub struct CodeCounts {
     pub certain: u64,
     /// The only definition of the tree that they may mean.
     pub unique: u64,
-    /// What was asked for, or another definition.
+    /// The requested definition, or another one.
     pub ambiguous: u64,
     /// Another definition of the same name.
     pub elsewhere: u64,

@@ -178,7 +178,7 @@ impl<'r> Code<'r> {
         }))
     }
 
-    /// What is known of one file.
+    /// Returns the facts of one file.
     pub fn facts_of(&self, source: Source) -> Result<Option<Arc<Facts>>> {
         if let Some(loose) = self.loose.get(&(source.id, source.language)) {
             return Ok(Some(loose.clone()));

@@ -1,4 +1,4 @@
-//! What questions about source code promise, asked of an engine in memory.
+//! Guarantees of questions about source code, tested on an in-memory engine.
 
 use std::ops::ControlFlow;
 

@@ -15,7 +15,7 @@ use crate::tree::grams::{
 use crate::tree::value::{Held, Version, decode};
 use crate::tree::{ContentId, content, key};
 
-/// A block that is not full yet is indexed once so much waits in it.
+/// A block that is not full yet is indexed once this many bytes wait in it.
 const UNFULL_BYTES: u64 = 4 << 20;
 /// A full block with so few contents left gives them new numbers, so that blocks stay few.
 const SPARSE_CONTENTS: usize = CONTENTS_A_BLOCK / 4;

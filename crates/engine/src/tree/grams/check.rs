@@ -13,7 +13,8 @@ use crate::tree::grams::{Block, Derived, block_of, head, number_in, state};
 use crate::tree::value::{Held, Version, decode};
 use crate::tree::{ContentId, key};
 
-/// What is wrong with the index, a sentence each; with `deep`, finds all grams again. `known` are the contents that versions have.
+/// Returns the faults of the index, a sentence each; with `deep`, finds all grams again. `known` tells which contents
+/// versions have.
 pub(crate) fn check(rows: &dyn Rows, known: &dyn Fn(ContentId) -> bool, deep: bool) -> Result<Vec<String>> {
     let Some(state) = state(rows)? else { return Ok(Vec::new()) };
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! What a search reads: every file, or those alone whose contents have the grams that its patterns need.
+//! The choice of what a search reads: every file, or only those whose contents have the grams that its patterns need.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, ControlFlow};
@@ -16,7 +16,7 @@ use crate::tree::read::{self, Moment};
 use crate::tree::value::{Held, Tree, Version, decode};
 use crate::tree::{ContentId, history, key};
 
-/// Below so many bytes of a tree, reading it is as quick as reading the index.
+/// Below this many bytes, reading a tree is as quick as reading the index.
 const TREE_BYTES_MIN: u64 = 1 << 20;
 /// The part of the bytes, of a tree and of all contents, from which on all are read.
 const SHARE: u64 = 4;
@@ -28,7 +28,7 @@ const LOOKED_UP_MAX: usize = 200_000;
 const BLOCK_AT_ONCE: usize = 16;
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// What a search reads.
+/// The files that a search reads.
 pub(crate) enum Choice {
     /// Every file, for this reason.
     Scan(&'static str),
@@ -78,7 +78,7 @@ pub(crate) fn choose(
         Err(why) => return Ok(Choice::Scan(why)),
     };
     if !is_forced {
-        // What is searched in history is not counted, and is more than the tree of now.
+        // The bytes to search in history are not counted, and exceed those of the current tree.
         let of_tree = if ask.history { u64::MAX } else { tree.bytes };
         if candidates.bytes > of_tree.min(candidates.all_bytes) / SHARE {
             return Ok(Choice::Scan("too many contents may match"));

@@ -4,8 +4,8 @@
 //! of its contents have which grams. So contents of all trees, and of all their versions, are indexed once. [`note`] keeps the
 //! rows in step with every change, [`build`] finds grams behind it, and [`choose`] tells a search what to read.
 //!
-//! **Invariant:** a content of a version is in a block, or waits. What is known of a content goes in the batch in which the
-//! content goes: its block goes with it, and its neighbours wait again.
+//! **Invariant:** a content of a version is in a block, or waits. A batch that removes a content also removes its index
+//! data: its block goes with it, and its neighbours wait again.
 
 mod build;
 mod check;
@@ -37,7 +37,7 @@ fn derived<T>(value: T) -> Derived<T> {
     (Vec::new(), value)
 }
 
-/// What a derived row begins with.
+/// The first bytes of a derived row.
 fn head() -> Result<Vec<u8>> {
     encode(&derived(()))
 }
@@ -58,7 +58,7 @@ struct Pending {
     bytes: u64,
 }
 
-/// What a block has.
+/// The stored form of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Block {
     contents: Vec<Indexed>,

@@ -5,7 +5,7 @@ use crate::tree::draft::Draft;
 use crate::tree::grams::{Block, Derived, Pending, State, VERSION, block_of, derived, number_in};
 use crate::tree::{ContentId, key};
 
-/// What a batch knows of how far the index is.
+/// A batch's view of how far the index is.
 #[derive(Default)]
 pub(crate) struct Noted {
     before: Option<State>,

@@ -1,4 +1,4 @@
-//! What a tree has at a moment: by the number of each source, the paths at which it stands.
+//! The state of a tree at a moment: for the number of each source, the paths of its files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ pub(super) struct Stamp {
     pub moment: Moment,
     sequence: u64,
     versions: u64,
-    /// What makes the passages, and of which collection.
+    /// Identifies what makes the passages, and their collection.
     made_by: String,
     collection: u32,
 }
@@ -93,7 +93,7 @@ impl TreePassages {
 
     fn stamp(&self, rows: &dyn Rows, at: &TreeAt, made_by: &str) -> Result<Stamp> {
         let sequence = read::newest(rows)?;
-        // What is written after this is not of the moment, whatever the moment is called.
+        // Later writes do not belong to the moment, however the moment is named.
         let moment = match at.moment(rows)? {
             Moment::Sequence(last) => Moment::Sequence(last.min(sequence)),
             time => time,

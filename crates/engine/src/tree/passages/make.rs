@@ -33,7 +33,7 @@ pub(super) const SOURCE: &str = "source";
 pub(super) const CONTENT: &str = "content";
 /// The kind of an entry whose content gives no passages.
 const UNREAD: &str = "unread";
-/// What one call works at most before it says how far it is; others wait meanwhile.
+/// The longest that one call works before it reports its progress; others wait meanwhile.
 const STEP: Duration = Duration::from_secs(2);
 /// Larger files get no passages.
 const READ_BYTES_MAX: u64 = 32 << 20;
@@ -45,7 +45,7 @@ const BATCH_FILES: usize = 256;
 const THREADS_MAX: usize = 4;
 /// Times that contents are in memory while passages are made of them.
 const COPIES: u64 = 4;
-/// So many entries are looked up one by one; beyond that all are read.
+/// Up to this many entries are looked up one by one; beyond that, all are read.
 const LOOKUPS_MAX: usize = 2_000;
 
 /// Makes passages of the files of a tree at a moment, those that lack them, for about two seconds.
@@ -53,11 +53,11 @@ const LOOKUPS_MAX: usize = 2_000;
 pub struct MakePassages {
     /// Which tree, and how it stood.
     pub at: TreeAt,
-    /// What makes their vectors; the first to make any settles it for all trees of the tenant.
+    /// The embedder of their vectors; the first one used settles it for all trees of the tenant.
     pub embedder: Choice,
 }
 
-/// What a [`MakePassages`] did.
+/// The result of a [`MakePassages`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassagesMade {
     /// Contents that were read.
@@ -175,7 +175,7 @@ impl TreePassages {
         let reservation = shared.reserve_to_write(bytes * COPIES)?;
         let contents = keyspace.at_once(|rows| {
             let is_read = |wanted: &Wanted| wanted.bytes <= READ_BYTES_MAX;
-            // What was erased meanwhile needs no passages.
+            // Contents that were erased meanwhile need no passages.
             let keys: Vec<_> = batch.iter().map(|wanted| crate::tree::key::content(&wanted.source.id)).collect();
             let there = rows.values(&keys)?;
             let is_there: Vec<bool> = there.iter().map(Option::is_some).collect();

@@ -24,12 +24,12 @@ use crate::collection::Collection;
 use crate::tree::Trees;
 use live::Live;
 
-/// What this process knows of the passages of a tenant's trees.
+/// What this process remembers of the passages of a tenant's trees.
 #[derive(Default)]
 pub(super) struct Attached {
-    /// Held while passages are made or swept: neither may see what the other has done by half.
+    /// Held while passages are made or swept: neither may see the other's work half done.
     working: Mutex<()>,
-    /// What trees had at some moments, the one last asked for last.
+    /// The states of trees at some moments, the most recently requested last.
     lives: Mutex<Vec<Arc<Live>>>,
 }
 

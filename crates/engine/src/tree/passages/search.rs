@@ -29,13 +29,13 @@ pub struct SearchTree {
     pub at: TreeAt,
     /// Only files at or below this path; empty for all.
     pub below: String,
-    /// What makes a vector of the question, and of passages that are still to be made.
+    /// The embedder of the question, and of passages that are still to be made.
     pub embedder: Choice,
     /// The question. Its filter may name fields of passages (`lang`, `page`) and of files (`path`, `mtime`, tags).
     pub search: Search,
 }
 
-/// What a [`SearchTree`] found, or how much is to be done first.
+/// The result of a [`SearchTree`], or how much is to be done first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TreeAnswer {
     /// Hits with their paths at that moment.
@@ -45,7 +45,7 @@ pub struct TreeAnswer {
 }
 
 impl SearchTree {
-    /// What ends the wait for its answer.
+    /// The limits of the wait for its answer.
     pub(crate) fn waits(&self) -> Waits {
         Waits::of(self.search.time_limit, self.search.cancel.as_ref())
     }
@@ -211,7 +211,7 @@ fn chosen(rows: &dyn Rows, ask: &SearchTree, live: &Live) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// What a hit says of its file; its content is the passage's own field.
+/// The fields of a hit that describe its file; its content is the passage's own field.
 fn file_fields(path: &str, sequence: u64, version: &Version) -> Payload {
     let mut fields = fields::file_fields(path, sequence, version);
     fields.retain(|name, _| is_of_file(name));

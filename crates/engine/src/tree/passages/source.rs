@@ -1,4 +1,4 @@
-//! What passages are made of: a content, read as files of some name are.
+//! The source of passages: a content, read like files with a certain name.
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ impl Source {
         Self { id, form: form_of(Path::new(path)) }
     }
 
-    /// What its entry is called among the files of the collection, and what the ids of its passages begin with. Names sort as
+    /// The name of its entry among the files of the collection, and the prefix of its passages' ids. Names sort as
     /// their contents do.
     pub fn name(&self) -> String {
         format!("{}/{}", self.id, self.form)
     }
 
-    /// What a name says.
+    /// Parses the name of a source.
     pub fn of_name(name: &str) -> Option<Self> {
         let (id, form) = name.split_once('/')?;
         Some(Self { id: id.parse().ok()?, form: form.to_owned() })

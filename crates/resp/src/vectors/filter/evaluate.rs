@@ -1,10 +1,10 @@
-//! What an expression says of an element's attributes.
+//! The evaluation of an expression on an element's attributes.
 
 use serde_json::{Map, Value as Json};
 
 use crate::vectors::filter::{Node, Operator};
 
-/// What a part of an expression comes to.
+/// The value of a part of an expression.
 #[derive(Clone, Debug, PartialEq)]
 enum Item {
     Number(f64),

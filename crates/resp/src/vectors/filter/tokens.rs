@@ -65,7 +65,7 @@ fn quoted(text: &str, quote: char) -> Outcome<(Token, usize)> {
     Err(wrong(text))
 }
 
-/// What stands behind a backslash; `None` when that is nothing, or no code of a character.
+/// Reads the character behind a backslash; `None` if there is nothing, or no code of a character.
 fn escaped(letters: &mut impl Iterator<Item = (usize, char)>) -> Option<char> {
     Some(match letters.next()?.1 {
         'n' => '\n',

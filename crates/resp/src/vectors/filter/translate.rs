@@ -7,10 +7,10 @@ use crate::vectors::filter::{Node, Operator};
 
 /// Doubles tell whole numbers apart up to here.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-/// From so many fields on, the engine remembers no more of them.
+/// From this many fields on, the engine remembers no more of them.
 const KNOWN_FIELDS_MAX: usize = 4096;
 
-/// What becomes of an expression.
+/// The translation of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Translation {
     Where(String),

@@ -1,4 +1,4 @@
-//! The graph while it grows: lists with slack, so that most new edges are appended and only every so many prune a list.
+//! The graph while it grows: lists with slack, so that most new edges are appended and few of them prune a list.
 
 use super::edges::Edges;
 use super::prune::Pruned;
@@ -18,7 +18,7 @@ pub(super) struct Adjacency {
 #[derive(Clone, Copy)]
 struct Head {
     degree: u8,
-    /// So many of the list's first neighbours were chosen by one pruning: none of them makes another superfluous.
+    /// The number of leading neighbours in the list that one pruning chose: none of them makes another superfluous.
     chosen: u8,
 }
 

@@ -18,7 +18,7 @@ const TASK_ROWS: usize = 16;
 /// Tasks of linking back, per thread.
 const TASKS_PER_THREAD: usize = 8;
 
-/// What one thread needs.
+/// The state of one thread.
 pub(super) struct Worker {
     pub(super) beam: Beam,
     pub(super) pruner: Pruner,
@@ -30,7 +30,7 @@ impl Worker {
     }
 }
 
-/// What a batch is inserted into.
+/// The graph that a batch is inserted into.
 pub(super) struct Target<'a> {
     pub(super) codes: &'a BuildCodes,
     pub(super) adjacency: &'a mut Adjacency,
@@ -39,7 +39,7 @@ pub(super) struct Target<'a> {
     pub(super) alpha: f32,
 }
 
-/// What one pruning left of the candidates for a new row, kept until all rows of the batch were searched for.
+/// The neighbours that one pruning left a new row, kept until all rows of the batch have been searched for.
 #[derive(Clone, Copy, Default)]
 struct Linked {
     neighbours: [u32; DEGREE],
@@ -151,7 +151,7 @@ pub(super) fn trim(codes: &BuildCodes, adjacency: &mut Adjacency, alpha: f32, wo
     });
 }
 
-/// All lists, cut into tasks for so many threads.
+/// Returns all lists, cut into tasks for `threads` threads.
 pub(super) fn node_ranges(adjacency: &mut Adjacency, threads: usize) -> Vec<(Range<u32>, Lists<'_>)> {
     let nodes = adjacency.len() as u32;
     let per_task = nodes / (threads * TASKS_PER_THREAD) as u32 + 1;

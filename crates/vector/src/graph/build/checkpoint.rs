@@ -90,7 +90,7 @@ impl<'a> GraphBuilder<'a> {
     }
 }
 
-/// What a checkpoint begins with: all that decides what the graph becomes.
+/// Returns the beginning of a checkpoint: everything that determines the graph.
 fn identity(codes: &BuildCodes, parameters: &BuildParameters, fingerprint: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());

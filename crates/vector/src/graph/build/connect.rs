@@ -28,8 +28,8 @@ pub(super) fn connect(codes: &BuildCodes, adjacency: &mut Adjacency, entry: u32,
     }
 }
 
-/// Puts `node` on the way from `near` to its last neighbour, which stays reached. What `node` gives up for that was not
-/// reached through it so far.
+/// Inserts `node` between `near` and its last neighbour, which stays reachable. Any neighbour that `node` drops for
+/// this was not reached through it so far.
 fn splice(adjacency: &mut Adjacency, near: u32, node: u32) {
     let mut from_near = adjacency.neighbours(near).to_vec();
     let last = from_near.pop().expect("a full list");

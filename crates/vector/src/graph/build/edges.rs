@@ -14,7 +14,7 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// No nodes yet, with room for so many; `entries` name nodes that are pushed later.
+    /// No nodes yet, with room for `nodes` of them; `entries` name nodes that are pushed later.
     pub fn with_capacity(entries: Vec<u32>, nodes: usize) -> Self {
         Self { neighbours: Vec::with_capacity(nodes * DEGREE), degrees: Vec::with_capacity(nodes), entries }
     }
@@ -63,8 +63,8 @@ impl Edges {
         (self.neighbours.capacity() * 4 + self.degrees.capacity() + self.entries.capacity() * 4) as u64
     }
 
-    /// What [`from_bytes`](Self::from_bytes) makes the same graph of: counts of nodes and entries, the entries, and for each node
-    /// its degree and its neighbours.
+    /// Encodes the graph for [`from_bytes`](Self::from_bytes): the counts of nodes and entries, the entries, and for
+    /// each node its degree and its neighbours.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(8 + self.neighbours.len() * 4 + self.degrees.len());
         let put = |bytes: &mut Vec<u8>, numbers: &[u32]| {

@@ -1,8 +1,8 @@
 //! Linking the graph of one part of the rows with the rows of other parts.
 //!
-//! Each row is searched for in the graphs of other parts ([`meet`]). Then it chooses its neighbours anew ([`choose`]) among those
-//! that it has, those that it met, and those that met it: without these edges back only half as many of a row's nearest know it,
-//! and a search needs a pool three times as large.
+//! Each row is searched for in the graphs of other parts ([`meet`]). Then it chooses its neighbours again ([`choose`])
+//! among those that it has, those that it met, and those that met it: without these edges back, only half as many of a
+//! row's nearest link to it, and a search needs a pool three times as large.
 
 use super::adjacency::Adjacency;
 use super::beam::Beam;
@@ -15,7 +15,7 @@ use super::{BuildParameters, DEGREE, parallel};
 
 /// Rows that a thread takes at a time.
 const TASK_ROWS: usize = 64;
-/// So many nodes of a graph are where searches in it begin.
+/// The number of nodes of a graph at which searches in it begin.
 const ENTRIES: usize = 8;
 /// Nodes that such a search keeps. A row meets others in several graphs, so that each may miss some.
 const BEAM: usize = 16;

@@ -39,9 +39,9 @@ pub(crate) use order::scatter;
 
 /// Greatest number of neighbours: one block of the fast scan.
 pub const DEGREE: usize = nuthatch_distance::BLOCK_ROWS;
-/// So many edges more a list may gather before it is pruned.
+/// The edges that a list may gather in addition before it is pruned.
 const SLACK: usize = 16;
-/// A batch is one in so many of the rows that are in the graph. Its rows do not see each other: a tenth costs a little recall.
+/// A batch has one row for this many rows in the graph. Its rows do not see each other: a tenth costs a little recall.
 const BATCH_SHARE: usize = 50;
 /// And no more than this, so that a build can be stopped within a second or two.
 const BATCH_MAX: usize = 10_000;
@@ -133,8 +133,9 @@ impl<'a> GraphBuilder<'a> {
         Self { codes, parameters, adjacency, entries, waiting }
     }
 
-    /// Inserts the rows that are still missing, on so many threads. `progress` is called between batches; when it says
-    /// [`ControlFlow::Break`], the build stops there, can be [saved](Self::checkpoint), and goes on when called again.
+    /// Inserts the rows that are still missing, on `threads` threads. `progress` is called between batches; when it
+    /// returns [`ControlFlow::Break`], the build stops there, can be [saved](Self::checkpoint), and continues when
+    /// called again.
     pub fn build(&mut self, threads: usize, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut workers = workers(&self.parameters, threads);
         let total = self.codes.len();

@@ -8,7 +8,7 @@ use super::codes::BuildCodes;
 
 /// Rows that are looked at to find the middle.
 const SAMPLE: usize = 1024;
-/// Entries: one for so many rows, up to a bound. They save a search about three hops.
+/// Rows for each entry, up to a bound of entries. Entries save a search about three hops.
 const ROWS_PER_ENTRY: usize = 64;
 pub(super) const ENTRIES_MAX: usize = 256;
 

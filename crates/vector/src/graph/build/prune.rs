@@ -11,14 +11,14 @@ use super::DEGREE;
 use super::candidate::Candidate;
 use super::codes::BuildCodes;
 
-/// So many neighbours may be exact duplicates of their node.
+/// The most neighbours that may be exact duplicates of their node.
 const DUPLICATES_MAX: usize = DEGREE / 2;
 
 /// The buffers of one thread's prunings.
 #[derive(Default)]
 pub(super) struct Pruner {
     pub(super) candidates: Vec<Candidate>,
-    /// What was chosen, nearest first, then what fills the list, nearest first.
+    /// The chosen nodes, nearest first, then those that fill the list, nearest first.
     neighbours: Vec<u32>,
     /// For each that was chosen, whether its candidate was marked.
     chosen_marks: Vec<bool>,
@@ -29,7 +29,7 @@ pub(super) struct Pruner {
 #[derive(Clone, Copy)]
 pub(super) struct Pruned<'a> {
     pub(super) neighbours: &'a [u32],
-    /// So many of the first were chosen; the others fill the list.
+    /// The number of leading neighbours that were chosen; the others fill the list.
     pub(super) chosen: usize,
 }
 

@@ -97,7 +97,7 @@ impl<'a> CodedRows<'a> {
         })
     }
 
-    /// The middles of so many clusters of a sample.
+    /// Returns the centroids of `count` clusters of a sample.
     fn centroids(&mut self, count: usize, settings: &Settings<'_>) -> Result<BuildCodes> {
         let header = &self.rows.codes.header;
         let (rows, padded_dim) = (header.rows as usize, header.padded_dim());
@@ -118,7 +118,7 @@ fn lift(metric: Metric, row: &[f32], lift_max_squared: f32) -> f32 {
     }
 }
 
-/// The means of so many clusters; they begin at rows that a hash picks.
+/// Returns the means of `count` clusters, which begin at rows that a hash picks.
 fn cluster(rows: &BuildCodes, count: usize, seed: u64) -> BuildCodes {
     let padded_dim = rows.padded_dim();
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();

@@ -8,7 +8,7 @@ use super::{Part, Settings, Steps};
 use crate::Result;
 use crate::graph::build::{Guest, MET_MAX, Met, meet};
 
-/// A row tells so many of the nearest that it met.
+/// The number of nearest rows met by a row that are told of it.
 const TOLD: usize = MET_MAX / 2;
 /// A shard that fewer rows in a thousand want to search is not read for them.
 const WANTED_PER_MILLE: usize = 5;
@@ -47,7 +47,7 @@ pub(super) fn hold(shards: &Shards<'_>, plan: &Plan, settings: &Settings<'_>, pr
     Ok(())
 }
 
-/// For each row the shards nearest to it beside its own; `u32::MAX` where there are fewer.
+/// Returns for each row the nearest shards other than its own; `u32::MAX` where there are fewer.
 fn nearest_shards(plan: &Plan, home: usize, part: &Part) -> Vec<[u32; GUESTS]> {
     let mut order = Vec::new();
     let of_row = |row: u32| {

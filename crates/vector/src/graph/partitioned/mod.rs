@@ -1,14 +1,14 @@
 //! The graph of more rows than can be built in memory at once.
 //!
-//! **Useful for** one graph over any number of rows: the rows are cut into shards of near ones (k-means), each shard gets a graph
-//! of its own, each row is searched for in the shards that are nearest to it ([`meetings`]), and then it chooses its neighbours
-//! anew ([`choose`]). What is in memory is one shard while its graph is built, two while their rows meet, and one with the rows of
-//! others that it may choose while it is linked. **Not for** rows that fit: one graph built at once takes two thirds of the time
-//! and keeps what an earlier graph has.
+//! **Useful for** one graph over any number of rows: the rows are split into shards of near ones (k-means), a graph is
+//! built for each shard, each row is searched for in the shards nearest to it ([`meetings`]), and then it chooses its
+//! neighbours again ([`choose`]). Memory holds one shard while its graph is built, two while their rows meet, and one
+//! with the rows of others that it may choose while it is linked. **Not for** rows that fit: one graph built at once
+//! takes two thirds of the time and keeps what an earlier graph has.
 //!
-//! The shards are files in a folder of their own: rows in the form of [`BuildCodes`] and what their records say of themselves,
-//! so that everything is read in order. A build that is stopped goes on there: rows that are assigned and graphs that are
-//! finished are kept, meetings and linking begin anew.
+//! The shards are files in a separate folder: rows in the form of [`BuildCodes`] and what each record stores about its
+//! own row, so that everything is read in order. A stopped build resumes there: assigned rows and finished graphs are
+//! kept, while meetings and linking start over.
 //!
 //! **Invariant:** the bytes of the graph depend on the rows, their order, the parameters and the memory that is allowed, not on
 //! threads or interruptions.
@@ -53,7 +53,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) memory_bytes: u64,
     /// For the shards; removed when the graph is finished.
     pub(crate) folder: PathBuf,
-    /// What identifies the rows, if a build that was stopped is to go on.
+    /// Identifies the rows, if a stopped build is to be resumed.
     pub(crate) fingerprint: Option<&'a [u8]>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn write(
     let is_resumed = resumed.is_some();
     let written = write_with(dir, rows, settings, resumed, progress);
     let written = match written {
-        // What an earlier process left is damaged: the rows are there.
+        // The files of an earlier process are damaged: start over from the rows.
         Err(VectorError::Segment(SegmentError::Corrupt { path, .. }))
             if is_resumed && path.starts_with(&settings.folder) =>
         {
@@ -150,7 +150,7 @@ fn build_graph(
     progress.step(rows)
 }
 
-/// Chooses the neighbours of a shard's rows anew and writes their records.
+/// Chooses the neighbours of a shard's rows again and writes their records.
 fn write_shard(
     shards: &Shards<'_>,
     plan: &Plan,
@@ -322,12 +322,12 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// So many rows of the present step are through.
+    /// Reports that `rows` rows of the current step are done.
     fn tell_of(&mut self, rows: usize) -> ControlFlow<()> {
         (self.tell)(Progress { done: (self.done + rows) / 3, total: self.total })
     }
 
-    /// A step with so many rows is through.
+    /// Completes a step of `rows` rows.
     fn step(&mut self, rows: usize) -> Result<()> {
         self.done += rows;
         match self.tell_of(0) {

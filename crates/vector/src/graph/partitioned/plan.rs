@@ -21,9 +21,9 @@ use crate::rotation::padded_dim;
 const MAGIC: &[u8; 8] = b"NUTSHARD";
 const VERSION: u32 = 1;
 const PLAN_FILE: &str = "plan";
-/// A row meets others in so many shards beside its own.
+/// The number of other shards in which a row meets others.
 pub(super) const GUESTS: usize = 4;
-/// So many rows of other shards may be in memory for each row at home.
+/// The rows of other shards that may be in memory, for each row at home.
 const OTHERS_PER_ROW: u64 = 3;
 /// As many as there are entries, so that one of each is among them.
 pub(super) const SHARDS_MAX: usize = super::ENTRIES_MAX;
@@ -46,13 +46,13 @@ pub(super) fn others_max(padded_dim: usize, memory_bytes: u64) -> usize {
     usize::try_from(shard_rows_max(padded_dim, memory_bytes) * OTHERS_PER_ROW).unwrap_or(usize::MAX)
 }
 
-/// Rows of one graph at most, so that it is built in about so many bytes of memory.
+/// Returns the most rows of one graph that can be built in about `memory_bytes` bytes of memory.
 pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
     let filled = shard_rows_max(padded_dim(dim), memory_bytes) * FILLED_PERCENT / 100;
     (filled * SHARDS_MAX as u64).min(u64::from(u32::MAX / 2))
 }
 
-/// Shards for so many rows.
+/// Returns the number of shards for `rows` rows.
 pub(super) fn shards_for(rows: u64, shard_rows_max: u64) -> usize {
     rows.div_ceil((shard_rows_max * FILLED_PERCENT / 100).max(1)).max(1) as usize
 }
@@ -112,7 +112,8 @@ impl Plan {
         Ok(write_sealed(&file_in(settings.folder.as_path()), &bytes)?)
     }
 
-    /// What an earlier process left of a build of the same rows with the same parameters; `None` when there is nothing.
+    /// Reads the plan that an earlier process left for a build of the same rows with the same parameters; `None` if
+    /// there is none.
     pub(super) fn read(rows: &Rows<'_>, settings: &Settings<'_>, fingerprint: &[u8]) -> Option<Self> {
         let bytes = read_sealed(&file_in(&settings.folder)).ok()??;
         let rest = bytes.strip_prefix(identity(rows, settings, fingerprint).as_slice())?;

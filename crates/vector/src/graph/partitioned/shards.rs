@@ -91,7 +91,7 @@ impl Shards<'_> {
         Ok(())
     }
 
-    /// Begins the files of meetings anew; they are not kept for a later process.
+    /// Starts the files of meetings over; they are not kept for a later process.
     pub(super) fn begin_meetings(&self, shards: usize) -> Result<Vec<RecordFileWriter>> {
         let begin = |shard: usize| {
             remove_if_there(&self.met_path(shard))?;
@@ -145,7 +145,7 @@ impl Shards<'_> {
         Ok(())
     }
 
-    /// What the records of a shard say of their own nodes, to be read from the first on.
+    /// Opens what the records of a shard store about their own nodes, to be read from the first on.
     pub(super) fn own_rows(&self, shard: usize) -> Result<OwnRows> {
         let file = self.open(&self.rows_path(shard))?;
         Ok(OwnRows { reader: file.reader(), at: SLOT_BYTES + self.row_bytes(), own_bytes: self.layout.own_bytes })
@@ -203,7 +203,7 @@ pub(super) fn push(
     Ok(writer.push(record)?)
 }
 
-/// What records say of their own nodes.
+/// A reader of what records store about their own nodes.
 pub(super) struct OwnRows {
     reader: RecordReader,
     at: usize,

@@ -300,7 +300,7 @@ class SemanticCache:
         return len(found)
 
     def stats(self, *, namespace: str | None = None) -> Stats:
-        """What a namespace, or the whole cache, holds and has done. Bytes are those of the vectors."""
+        """Contents and activity of a namespace, or the whole cache. Bytes are those of vectors."""
         self._check_open()
         counted = self._entries.counters(namespace)
         with self._lock:

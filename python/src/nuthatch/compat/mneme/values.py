@@ -1,4 +1,4 @@
-"""What mneme's calls return, and the kinds of functions that they take."""
+"""The results of mneme's calls, and the kinds of functions that they take."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StoredEntry:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a namespace, or the whole cache, holds and has done."""
+    """The contents and the activity of a namespace, or of the whole cache."""
 
     namespace: str | None
     entries: int

@@ -1,4 +1,4 @@
-"""What a single request asks of the cache, in its headers."""
+"""The instructions of a single request to the cache, in its headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PREFIX = "x-nuthatch-"
 
 @dataclass(frozen=True)
 class Control:
-    """What a request asks of the cache."""
+    """The instructions of a request to the cache."""
 
     reads: bool = True
     """It may be answered from the cache."""

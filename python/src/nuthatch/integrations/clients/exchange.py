@@ -107,7 +107,7 @@ class Exchange:
                 ttl=control.ttl,
             )
         except NuthatchError as error:
-            # The answer is paid for: it goes to whoever asked, and clients that try again would pay once more.
+            # The answer is paid for: it goes to the caller, and clients that try again would pay once more.
             _LOG.warning("an answer could not be stored: %s", error)
             return "error"
         if kept is None:

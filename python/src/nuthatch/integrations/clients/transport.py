@@ -18,7 +18,7 @@ _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 def waiting(http: Any, rules: Rules, client: Any) -> Any:
     """A client of ``http`` (``httpx``, or its successor) like ``client``, whose requests go through a cache.
 
-    What the cache does not answer, ``client`` sends: with its connections, proxies, hooks and retries.
+    ``client`` sends what the cache does not answer, with its connections, proxies, hooks, retries.
     """
 
     class Body(http.SyncByteStream):
@@ -159,7 +159,7 @@ def _is_stream(answer: Any) -> bool:
 
 
 def _like(client: Any) -> dict[str, Any]:
-    """What requests take from the client that makes them."""
+    """The settings that requests take from the client that makes them."""
     return {
         "base_url": client.base_url,
         "headers": client.headers,

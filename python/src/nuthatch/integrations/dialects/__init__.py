@@ -1,4 +1,4 @@
-"""What requests to language models ask, and what of their answers is kept: one module an interface.
+"""Questions in requests to language models, and the stored form of answers: a module per interface.
 
 What it is: which text of a request is compared, what must be the same, what no cache answers, which answers are never stored, and
 how a stream becomes an answer and an answer a stream.

@@ -1,4 +1,4 @@
-"""What there is to know of an interface for language models, for its answers to be kept and given again."""
+"""Everything needed to keep and replay the answers of an interface for language models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .events import Event
 
 @dataclass(frozen=True)
 class Allowed:
-    """What else is answered, where everything is the same."""
+    """Further cases that are answered, where everything is the same."""
 
     tool_calls: bool = False
     """Answers that call tools."""
@@ -30,7 +30,7 @@ class Answer:
     """A whole answer, as it is stored."""
 
     body: dict[str, Any]
-    """What a request that does not stream is answered with."""
+    """The response to a request that does not stream."""
     lengths: list[int] = field(default_factory=list)
     """The lengths of the pieces in which the text came; none: it did not come as a stream."""
 
@@ -43,7 +43,7 @@ class Dialect(Protocol):
     """One interface."""
 
     def question(self, request: Mapping[str, Any], headers: Mapping[str, str], allowed: Allowed) -> Question:
-        """What a request asks. Raises ``Bypassed`` for one that no cache answers."""
+        """The question of a request. Raises ``Bypassed`` for one that no cache answers."""
 
     def objection(self, request: Mapping[str, Any], answer: Mapping[str, Any], allowed: Allowed) -> str | None:
         """Why an answer is not kept; None if it is."""

@@ -21,7 +21,7 @@ _IGNORED = frozenset(
         *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
     )
 )
-#: What an answer is made of, beside the text.
+#: The parts of an answer besides the text.
 _CALLS = ("function_call", "custom_tool_call")
 
 

@@ -120,7 +120,7 @@ class NuthatchDocumentStore(Awaited):
             self._opened = nuthatch.connect(self.path, api_key=key, **(self.options or {}))
         return self._opened
 
-    # What every store has.
+    # The methods of every store.
 
     def count_documents(self) -> int:
         """Returns the number of documents."""

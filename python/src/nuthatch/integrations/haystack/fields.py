@@ -1,4 +1,4 @@
-"""What may be asked about the fields of documents' meta: their types, bounds and different values."""
+"""Queries about the fields of documents' meta: their types, bounds and distinct values."""
 
 from __future__ import annotations
 

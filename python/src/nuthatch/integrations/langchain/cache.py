@@ -118,7 +118,7 @@ def _is_unfinished(generation: Generation) -> bool:
 
 
 def _question(prompt: str, llm_string: str) -> Question:
-    """What is asked by a prompt: a text, or a list of messages as LangChain serialises it."""
+    """The question of a prompt: a text, or a list of messages as LangChain serialises it."""
     by_meaning = not any(mark in llm_string for mark in _TOOLS)
     messages = _messages(prompt)
     if messages is None:

@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import (
 
 
 class Awaited(BaseCheckpointSaver[str]):
-    """What ``NuthatchSaver`` does, under the names that begin with ``a``."""
+    """The methods of ``NuthatchSaver``, under the names that begin with ``a``."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As ``get_tuple``."""

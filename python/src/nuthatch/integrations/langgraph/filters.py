@@ -53,7 +53,7 @@ def _test(path: tuple[str, ...], operator: str, operand: object) -> Condition | 
         return None
     if operator in _COMPARISONS:
         return Test(path, _COMPARISONS[operator], plain)
-    # What is no plain value is not in the payload, and so passes the test of being unlike.
+    # Values that are not plain are not in the payload, and so pass the test of being unlike.
     return Test(path, "=", plain) if operator == "$eq" else Not(Test(path, "=", plain))
 
 

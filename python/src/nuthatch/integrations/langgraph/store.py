@@ -202,7 +202,7 @@ class NuthatchStore(BaseStore):
                 collection.delete(stale, durability=self._durability)
             if hits.cursor is None:
                 return
-            # What was forgotten no longer stands before the next page.
+            # Forgotten items no longer precede the next page.
             offset += len(hits) - len(stale)
 
     def _put(self, puts: Puts, vectors: Vectors) -> None:

@@ -96,10 +96,10 @@ class NuthatchCache(BaseCache):
         return {"status": "success", "message": f"the cache has {entries} answers"}
 
     async def disconnect(self) -> None:
-        """Nothing: whoever opened the database closes it."""
+        """Does nothing: the caller that opened the database closes it."""
 
     def _question(self, key: str, kwargs: Mapping[str, Any]) -> Question | None:
-        """What is asked; None for what no cache answers."""
+        """The question of a call; None if no cache answers it."""
         if not kwargs.get("messages"):
             return Question("", {"key": key}, by_meaning=False)
         try:

@@ -1,4 +1,4 @@
-"""What LlamaIndex asks of a model as a cache's question, and what the model answers as JSON."""
+"""LlamaIndex's requests to a model as a cache's questions, and the model's answers as JSON."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _CUT_OFF = ("length", "max_tokens", "content_filter", "refusal")
 
 
 def of_prompt(model: LLM, prompt: str, formatted: bool, options: Mapping[str, Any]) -> Question:
-    """What a prompt asks. Raises ``Bypassed`` for what no cache answers."""
+    """The question of a prompt. Raises ``Bypassed`` if no cache answers it."""
     return Question(prompt, {"call": "complete", "formatted": formatted, **_rest(model, options)}, not _acts(options))
 
 
 def of_messages(model: LLM, messages: Sequence[ChatMessage], options: Mapping[str, Any]) -> Question:
-    """What messages ask: the last text of the user is the question."""
+    """The question of messages: the last text of the user."""
     dumped = [json.loads(message.model_dump_json()) for message in messages]
     rest = {"call": "chat", "messages": dumped, **_rest(model, options)}
     last = max((at for at, message in enumerate(messages) if message.role == MessageRole.USER), default=None)
