@@ -1,7 +1,7 @@
-"""A build of the command and the module alone compiles each dependency with the features that a build of everything needs.
+"""A build of the command and the module alone compiles each dependency with the features of a build of everything.
 
-Cargo joins the features that the selected packages ask for. Where a crate that is left out asks for one more, that dependency and
-everything above it is compiled twice: once by `make setup`, and once by `make test`.
+Cargo joins the features that the selected packages ask for. Where a crate that is left out asks for one more, that
+dependency and everything above it is compiled twice: once by `make setup`, and once by `make test`.
 """
 
 import subprocess
@@ -22,7 +22,10 @@ def main(left_out: list[str]) -> int:
     """Names the dependencies that differ; 1 when there are some."""
     differ = sorted(features(*left_out) - features())
     for line in differ:
-        print(f"{line}: a crate that is left out asks for more; name its features in crates/cli/Cargo.toml", file=sys.stderr)
+        print(
+            f"{line}: a crate that is left out asks for more; name its features in crates/cli/Cargo.toml",
+            file=sys.stderr,
+        )
     return bool(differ)
 
 
