@@ -42,7 +42,7 @@ pub enum Kind {
     Fence {
         /// Where the owner answers callers.
         address: String,
-        /// What else is to be known of it.
+        /// Further details about the owner.
         reach: Reach,
     },
     /// Batches in their order. None: the owner is alive.
@@ -57,7 +57,7 @@ pub enum Kind {
 /// How else an owner is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reach {
-    /// Who says that it has died, if somebody does.
+    /// The process that reports the owner's death, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
     /// Where it answers clients of Redis; empty: nowhere.
@@ -85,7 +85,8 @@ impl Reach {
 pub struct Watch {
     /// Where it is asked.
     pub address: String,
-    /// The BLAKE3 of a key that it tells nobody before the owner's process has ended. Who knows the key knows that.
+    /// The BLAKE3 hash of a key that the process reveals only after the owner's process has ended. Knowing the key
+    /// proves that it has.
     pub seal: [u8; 32],
 }
 

@@ -349,7 +349,7 @@ impl Group {
         Some(call)
     }
 
-    /// Whoever owns the group next shows soon.
+    /// The polling interval. It is shorter while the group has no owner, since the next owner appears soon.
     fn looks_after_ms(&self) -> u64 {
         match self.known.address.is_empty() {
             true => self.timing.poll_ms.min(UNOWNED_POLL_MS),

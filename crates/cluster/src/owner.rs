@@ -232,8 +232,8 @@ impl Owner {
         self.shared.state.lock().group.known().epoch
     }
 
-    /// Commits what was written, gives the group up, to the node that answers at `heir` or to any if that is empty, and waits until
-    /// both are done. What the log has then, when this node's copy has the same.
+    /// Commits pending writes, releases the group to the node at `heir` (to any node if that is empty), and waits for
+    /// both. Returns the state of the log afterwards, once this node's copy matches it.
     pub fn release(&self, heir: &str) -> Option<Known> {
         let events = self.shared.state.lock().group.release(heir);
         self.shared.after(events);

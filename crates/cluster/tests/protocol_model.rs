@@ -191,7 +191,7 @@ fn follower(entries: &[Kind]) -> Group {
     group
 }
 
-/// What it does when it looks and finds nothing new.
+/// Returns the node's next call after a read that finds nothing new.
 fn goes_on(group: &mut Group, now: Boot) -> Option<Call> {
     assert!(matches!(group.next(now), Some(Call::Read(_))));
     group.heard(Answered::Read(None), now);

@@ -21,7 +21,7 @@ const PLENTY: Bounds = Bounds {
     deaths: true,
 };
 
-/// What goes wrong beside pauses and lost requests.
+/// The faults other than pauses and lost requests.
 #[derive(Clone)]
 struct Faults {
     /// Hundredths at which clocks run.

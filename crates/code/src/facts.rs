@@ -161,7 +161,7 @@ pub struct Facts {
     pub references: Vec<Reference>,
     /// In the order of their lines.
     pub imports: Vec<Import>,
-    /// What an indexer that knows types says of its names. It is no part of what is encoded.
+    /// The meanings of the file's names according to a type-aware indexer. Not part of the encoded form.
     pub symbols: Option<Symbols>,
 }
 

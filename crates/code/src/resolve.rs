@@ -36,7 +36,7 @@ pub struct Candidate {
     pub qualified: String,
     /// Itself.
     pub definition: Definition,
-    /// What an indexer that knows types calls it.
+    /// The symbol that a type-aware indexer assigns to it.
     pub symbol: Option<Symbol>,
 }
 

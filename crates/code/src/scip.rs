@@ -45,7 +45,7 @@ struct OccurrenceMessage {
     symbol_roles: i32,
 }
 
-/// What columns count.
+/// The unit in which columns are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Columns {
     /// Bytes.
@@ -74,7 +74,7 @@ pub struct Occurrence {
     pub start: u32,
     /// See `start`.
     pub end: u32,
-    /// What is named.
+    /// The symbol named here.
     pub symbol: Symbol,
     /// The symbol's own name, where it is one that stands in texts.
     pub name: Option<String>,
@@ -82,12 +82,12 @@ pub struct Occurrence {
     pub is_definition: bool,
 }
 
-/// What an index says of a file.
+/// An index's data about one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
     /// Relative to what was indexed.
     pub path: String,
-    /// What columns count.
+    /// The unit in which columns are counted.
     pub columns: Columns,
     /// The hash (BLAKE3) of the text, where the index has the text.
     pub text: Option<[u8; 32]>,
@@ -336,7 +336,7 @@ struct Mark {
     is_definition: bool,
 }
 
-/// What the names of a text mean.
+/// The meanings of the names in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
     table: Vec<Symbol>,
@@ -355,14 +355,14 @@ impl Symbols {
         self.marks.is_empty()
     }
 
-    /// What a reference means.
+    /// Returns the symbol that a reference refers to.
     pub fn meant(&self, reference: &Reference) -> Option<Symbol> {
         let at = self.marks.binary_search_by_key(&reference.at, |mark| mark.at).ok()?;
         let mark = self.marks.get(at).filter(|mark| mark.length as usize == reference.name.len())?;
         self.table.get(mark.symbol as usize).copied()
     }
 
-    /// What a definition defines.
+    /// Returns the symbol that a definition defines.
     pub fn defined(&self, definition: &Definition) -> Option<Symbol> {
         let from = self.marks.partition_point(|mark| mark.at < definition.start);
         let inside = self.marks[from..].iter().take_while(|mark| mark.at < definition.end);

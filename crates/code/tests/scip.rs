@@ -1,4 +1,4 @@
-//! What an index of SCIP says is taken where it fits the text, and no bytes cause a panic.
+//! SCIP data is accepted where it matches the text, and no input bytes cause a panic.
 
 #[path = "support/index.rs"]
 mod index;

@@ -75,7 +75,7 @@ pub struct Options {
 #[derive(Clone)]
 pub struct StoreLayer {
     layering: Arc<Layering>,
-    /// What is open already, until a folder is opened with it.
+    /// A store that is already open, until a folder is opened with it.
     open: Arc<Mutex<Option<Arc<dyn Store>>>>,
 }
 

@@ -90,7 +90,7 @@ fn child_changes_sources() {
     let (_db, notes, cache) = open(&folder);
     let mut dice = fastrand::Rng::with_seed(process * 1_000_003 + round);
     let own = |dice: &mut fastrand::Rng| process * RECORDS + dice.u64(..RECORDS);
-    // What the one before had asked for when it was killed has been done by now, or never will be.
+    // By now, the requests of the previous process, which was killed, have been carried out or never will be.
     std::thread::sleep(Duration::from_millis(100));
     // It may not have said what became of its last write.
     let mut versions: Vec<u64> = (0..RECORDS)
@@ -212,7 +212,7 @@ fn no_answer_is_given_after_its_source_is_gone_whoever_is_killed() {
     }
     println!("{} rounds, {} lookups with an answer, {} without", rounds(), looked[0], looked[1]);
     assert!(looked[0] > 10 * rounds() && looked[1] > rounds(), "{looked:?}");
-    // What is left is sound: each answer is that of its record.
+    // The remaining entries are sound: each answer is that of its record.
     let oldest = Oldest::open(folder.path());
     let (db, notes, cache) = open(folder.path());
     for record in 0..PROCESSES * RECORDS {
@@ -223,7 +223,7 @@ fn no_answer_is_given_after_its_source_is_gone_whoever_is_killed() {
     db.close().unwrap();
 }
 
-/// What the proof above looks for is found where it is: an answer without a source outlives the record.
+/// The proof above would detect the fault it looks for: here an answer without a source does outlive its record.
 #[test]
 fn an_answer_without_its_source_would_be_found_out() {
     let folder = tempfile::tempdir().unwrap();

@@ -129,7 +129,8 @@ impl Model {
         }
     }
 
-    /// Whoever has the most makes room. Where several have as much, any of them may: then what was found says which.
+    /// The user with the most makes room. If several are tied, any of them may; the entries found then tell which one
+    /// did.
     fn fit(&mut self, keeps_newest: bool, found: &BTreeSet<String>) {
         let fitted = self.fitted(self.kept.clone(), keeps_newest, found);
         self.kept = fitted.unwrap_or_else(|| panic!("no user with the most makes room so: {:?}, {found:?}", self.kept));
@@ -386,7 +387,7 @@ fn a_flood_at_the_limit_of_the_cache_takes_from_nobody_who_has_less() {
     let cache = cache.with_durability(Durability::Os);
     let limits = CacheChange { max_entries: Some(2 * SHARE), ..shares(SHARE, 0) };
     cache.configure(&limits).unwrap();
-    // What lies in nobody's share has no user whom it could be kept for.
+    // An entry in nobody's share has no user to keep it for.
     cache.store(StoreAnswer { user: None, ..answer("nobody's") }).unwrap();
     // Three users with a quarter of the cache each, and none of them uses an answer again.
     let others: BTreeSet<String> = (0..3 * SHARE / 2).map(|at| format!("other {} {at}", at % 3)).collect();

@@ -321,7 +321,7 @@ fn a_batch_records_facts_of_the_records_that_it_writes() {
     assert!(error.message.contains("\"gone\""), "{}", error.message);
     assert_eq!((notes.count(None).unwrap(), facts.stats().unwrap().facts), (3, 2));
     assert_eq!(db.kv("keys").unwrap().get("k").unwrap(), None);
-    // What is wrong is refused when it is given.
+    // Invalid changes are refused as soon as they are given.
     let mut batch = WriteBatch::new();
     assert_eq!(batch.facts("people").record(vec![fact("", "is", "Y")]).map(drop).unwrap_err().kind, ErrorKind::Invalid);
     let many = vec![fact("X", "is", "Y"); 6_000];

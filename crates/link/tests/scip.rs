@@ -1,4 +1,4 @@
-//! What an index of SCIP says of names wins where it fits the text, as of any moment, and nowhere else.
+//! A SCIP index's meanings of names take precedence where it matches the text, as of any moment, and nowhere else.
 
 #[path = "../../code/tests/support/index.rs"]
 mod index;

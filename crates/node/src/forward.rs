@@ -42,7 +42,7 @@ pub struct Forward {
     is_encrypted: bool,
 }
 
-/// What came of one try.
+/// The outcome of one attempt.
 enum Came {
     Answer(Response),
     /// Nobody took it.
@@ -168,7 +168,7 @@ fn problem(detail: &str, remedy: &str, owner: &str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, headers, problem.to_string()).into_response()
 }
 
-/// What is said from one end of a connection to the other alone.
+/// Removes the hop-by-hop headers, which apply to a single connection only.
 fn drop_hops(headers: &mut HeaderMap) {
     for name in [header::CONNECTION, header::TRANSFER_ENCODING, header::TE, header::UPGRADE, header::CONTENT_LENGTH] {
         headers.remove(name);

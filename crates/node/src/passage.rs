@@ -68,19 +68,19 @@ impl Passage {
         }
     }
 
-    /// What waits and what comes is handled.
+    /// Handles waiting and new requests.
     pub fn open(&self) {
         self.way.send_replace(Way::Open);
     }
 
-    /// What comes from here on waits. Returns when what came before is answered, or after `patience`.
+    /// Makes new requests wait. Returns when all earlier ones are answered, or after `patience`.
     pub async fn close(&self, patience: Duration) {
         self.way.send_replace(Way::Closed);
         let mut under_way = self.under_way.subscribe();
         tokio::time::timeout(patience, under_way.wait_for(|count| *count == 0)).await.ok();
     }
 
-    /// What waits and what comes is passed on.
+    /// Passes waiting and new requests on.
     pub fn pass_on(&self) {
         self.way.send_replace(Way::Elsewhere);
     }

@@ -213,7 +213,7 @@ impl Node {
             let copy = Copy::prepare(folder, &*self.log)?;
             self.follow(copy)?;
         }
-        // What it owned, it has released.
+        // The node has released anything it owned.
         if let Some(guard) = &self.guard {
             guard.quit();
         }
@@ -337,8 +337,8 @@ impl Node {
         }
     }
 
-    /// Answers until the node is told to stop or to hand the data over, or no longer owns them. What the log has then, if this node has
-    /// released them.
+    /// Answers requests until the node is told to stop or to hand the data over, or no longer owns them. Also returns
+    /// the state of the log afterwards, if this node has released the data.
     fn serve(
         &self,
         copy: &Copy,
@@ -403,7 +403,8 @@ impl Node {
                 {
                     warn!("{failed}");
                 }
-                // Who uses a connection meanwhile is told to leave it; those that nobody uses are closed then.
+                // Clients using a connection in the meantime are told to leave it; idle connections are closed
+                // afterwards.
                 tokio::time::sleep(LEAVING).await;
             };
             let served = server.run_then(ready, until).await;
@@ -413,7 +414,8 @@ impl Node {
         (served, released)
     }
 
-    /// Lets calls under way end, commits what they wrote, and gives the group up. What the log has then.
+    /// Lets calls in progress finish, commits their writes, and releases the group. Returns the state of the log
+    /// afterwards.
     async fn hand_over(&self, passage: &Passage, owner: &Arc<Owner>, heir: String) -> Option<Known> {
         let since = Instant::now();
         passage.close(DRAIN_MAX).await;
@@ -428,7 +430,8 @@ impl Node {
             "released; another node takes over at once"
         );
         let (log, owner, slot) = (self.log.clone(), self.owner.clone(), known.slot + 1);
-        // What waits here waits for that node's address, and this node follows only when the folder is closed.
+        // Requests waiting here need the next owner's address, and this node follows the log only once the folder is
+        // closed.
         let learning = std::thread::Builder::new().name("nuthatch-next".into());
         if let Err(failed) = learning.spawn(move || learn_next(&*log, &owner, slot)) {
             warn!("starting nuthatch-next: {failed}");

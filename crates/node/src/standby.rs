@@ -1,4 +1,4 @@
-//! What a node answers while another one owns the data: what the owner answers.
+//! A node's answers while another node owns the data: those of the owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ impl Standby {
         Ok(Self { relay: None, _stop: stop })
     }
 
-    /// What passes clients of Redis on, which stops with this.
+    /// Attaches the relay that passes Redis clients on; it stops together with this.
     pub fn relay(&mut self, relay: Relay) {
         self.relay = Some(relay);
     }

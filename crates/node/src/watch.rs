@@ -84,7 +84,7 @@ impl Guarded {
         Ok(Self { watch, child: Mutex::new(child), rings, standbys })
     }
 
-    /// What the fence says of it; none when it has ended.
+    /// Returns the description of this process for the fence; `None` once the process has ended.
     pub fn watch(&self) -> Option<Watch> {
         let lives = matches!(self.child.lock().try_wait(), Ok(None));
         lives.then(|| self.watch.clone())
@@ -238,7 +238,7 @@ impl Watching {
             }
             target.socket = Some(socket.try_clone()?);
         }
-        // What came before it listened.
+        // Picks up anything that arrived before it was listening.
         bell.look();
         loop {
             let mut word = [0];

@@ -1,4 +1,5 @@
-//! The owner hands the data over: on request, for good, or because it is stopped. Who calls waits, and is answered once.
+//! The owner hands the data over: on request, permanently, or because it is stopped. Callers wait, and are answered
+//! exactly once.
 #![cfg(unix)]
 
 mod nodes;

@@ -303,7 +303,7 @@ impl Tree {
         to_python(py, &answer)
     }
 
-    /// What an index in SCIP's form says of names.
+    /// Imports the meanings of names from a SCIP index.
     fn import_scip<'py>(&self, py: Python<'py>, index: PyBackedBytes, below: &str) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.write(py, |tree| tree.import_scip(&index[..], below))?)
     }

@@ -99,7 +99,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the replies show may be shown.
+    /// Waits until the data shown by the replies may be revealed.
     pub fn hold_replies(&self) -> Outcome<()> {
         match &self.shared.settings.hold {
             Some(hold) => Ok(hold.wait()?),

@@ -37,8 +37,8 @@ pub struct Settings {
     pub clock: Clock,
     /// Where the server counts.
     pub counts: Arc<Counts>,
-    /// What replies wait for before they leave, where others may take the data over; its error is the reply then, and ends the
-    /// connection. Called on the connection's own thread.
+    /// A wait before replies are sent, for servers whose data others may take over. If it fails, its error becomes the
+    /// reply and the connection ends. Called on the connection's own thread.
     pub hold: Option<HoldReplies>,
 }
 

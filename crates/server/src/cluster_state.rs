@@ -1,9 +1,9 @@
-//! What a node says of its cluster.
+//! A node's report on its cluster.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What the owner of a cluster's data says of it.
+/// The report of the owner of a cluster's data on the cluster.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ClusterState {
     /// The address of the owner, which answers this.

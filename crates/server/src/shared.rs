@@ -24,12 +24,12 @@ use crate::telemetry::Metrics;
 /// A condition that an answer waits for before it leaves; if it fails, its error is answered instead.
 pub type Hold = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = EngineResult<()>> + Send>> + Send + Sync>;
 
-/// What a request goes through before anything else looks at it: it may wait there, or be answered by another node.
+/// The first layer that a request passes through: it may wait there, or be answered by another node.
 pub type Gate = Arc<dyn Fn(Request, Next) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
 
 /// The cluster that this server is a node of.
 pub trait Cluster: Send + Sync {
-    /// What its owner says of it.
+    /// Returns the owner's report on the cluster.
     fn state(&self) -> ClusterState;
 
     /// Begins to hand the data over to the node at this address, or to any if that is empty. `drain`: for good.
@@ -39,7 +39,7 @@ pub trait Cluster: Send + Sync {
     fn hand_over(&self, to: String, drain: bool) -> EngineResult<()>;
 }
 
-/// What makes a server one node of several.
+/// The parts that make a server one node of several.
 pub struct Node {
     /// Every batch of the folder goes through this.
     pub layer: StoreLayer,
@@ -47,7 +47,7 @@ pub struct Node {
     pub hold: Hold,
     /// Every request of HTTP goes through this.
     pub gate: Gate,
-    /// Who owns the data.
+    /// The cluster that this node belongs to.
     pub cluster: Arc<dyn Cluster>,
 }
 
@@ -114,7 +114,7 @@ impl Shared {
         self.cluster.set(cluster).ok().expect("a server joins once");
     }
 
-    /// What requests go through first.
+    /// Returns the gate that requests pass through first.
     pub fn gate(&self) -> Option<&Gate> {
         self.gate.get()
     }

@@ -44,7 +44,8 @@ enum Command {
     Question(Question),
     /// Take in an index that an indexer with types has made (scip-python, scip-typescript, rust-analyzer scip)
     ///
-    /// What it says of names wins in all answers. Files whose text the index does not fit are left as they are, and named.
+    /// Its meanings of names take precedence in all answers. Files whose text does not match the index are skipped and
+    /// listed.
     ImportScip(ImportScip),
 }
 

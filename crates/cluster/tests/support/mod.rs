@@ -78,7 +78,7 @@ impl Rows {
     }
 }
 
-/// What the process beside a node's run keeps.
+/// The key kept by the process that accompanies a node's run.
 fn key(start: u64) -> [u8; 32] {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&start.to_le_bytes());
@@ -95,18 +95,18 @@ pub struct Bounds {
     pub losses: u8,
     pub checkpoints: u8,
     pub restarts: u8,
-    /// Who saw an owner's process end tells the others so.
+    /// A process that saw an owner's process end reports it to the others.
     pub deaths: bool,
 }
 
-/// What gets through between a node and the log.
+/// The direction, if any, in which traffic between a node and the log is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cut {
     #[default]
     Nothing,
-    /// What the node sends does not arrive.
+    /// Requests from the node do not arrive.
     ToLog,
-    /// What the log answers does not arrive.
+    /// Answers from the log do not arrive.
     FromLog,
 }
 

@@ -245,8 +245,9 @@ impl<'s> Draft<'s> {
         Ok(evicted)
     }
 
-    /// What goes first where users have shares: the answer that was used longest ago of all, if it lies in nobody's share; else the one
-    /// of the user with the most. So nobody takes from a user who has less. With its row in the order of use.
+    /// Picks the entry to evict when users have shares: the least recently used one, if it is in nobody's share;
+    /// otherwise one of the user with the most. So no user displaces the entries of a user who has less. Returned with
+    /// its row in the order of use.
     fn victim(&self, largest: &[u8], kept: Option<u64>) -> Result<Option<(Vec<u8>, u64)>> {
         let oldest = self.oldest(&key::all_used(), kept)?;
         let Some((_, entry)) = &oldest else { return Ok(None) };

@@ -12,7 +12,7 @@ use crate::facts::{NewFact, Recorded};
 use crate::kv::{Entry, KeyPage, KeyScan, KvOp, Live, Rows, Space};
 use crate::runtime::Reservation;
 
-/// What a batch changes in facts of one name, in the order in which it was asked for.
+/// A batch's changes to the facts of one name, in the order requested.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FactChanges {
     changes: Vec<FactChange>,

@@ -42,7 +42,7 @@ pub enum FactsPart {
     },
     /// A fact, believed or not. Its sources are looked up where it comes in.
     Fact(Box<Fact>),
-    /// What an extractor found in a text, or why it failed.
+    /// An extractor's findings in a text, or the reason why it failed.
     Found(Box<TextRead>),
     /// A record that an extractor has seen with this text.
     Seen(PassageRead),
@@ -50,12 +50,12 @@ pub enum FactsPart {
     Numbers(u64),
 }
 
-/// What an extractor found in a text.
+/// An extractor's findings in a text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextRead {
     /// A record that had the text, the extractor and the text.
     pub of: PassageRead,
-    /// What it found, or why it failed.
+    /// The findings, or the reason for the failure.
     pub outcome: std::result::Result<Vec<Extracted>, String>,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -127,7 +127,7 @@ pub(crate) fn each_part(
 }
 
 impl Facts {
-    /// Takes parts in, all or none. What is there already, as it is given, stays.
+    /// Imports parts, all or none. Parts that are already present in the same form stay.
     ///
     /// # Errors
     /// `Invalid` for a part that cannot be kept, and for a fact or an alias that is there otherwise.

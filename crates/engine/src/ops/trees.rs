@@ -178,7 +178,7 @@ impl Op for AskCode {
     }
 }
 
-/// What an index says of files; asked again, it says the same.
+/// Importing is idempotent: the same index says the same of files each time.
 impl Op for ImportSymbols {
     type On = on::Trees;
     type Answer = SymbolsImported;

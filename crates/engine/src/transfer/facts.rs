@@ -27,7 +27,7 @@ pub enum FactsLine {
     Alias(AliasLine),
     /// A fact.
     Fact(FactLine),
-    /// What an extractor found in a text.
+    /// An extractor's findings in a text.
     Found(FoundLine),
     /// A record that an extractor has seen.
     Seen(SeenLine),
@@ -76,7 +76,7 @@ struct EndLine {
     by: Option<u64>,
 }
 
-/// What a fact stands on. Without a passage, a caller stands for it.
+/// The source of a fact. Without a passage, a caller vouches for the fact.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceLine {
@@ -102,7 +102,7 @@ struct PassageLine {
     text: String,
 }
 
-/// What an extractor found in a text, or why it failed.
+/// An extractor's findings in a text, or the reason why it failed.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FoundLine {

@@ -351,7 +351,7 @@ pub fn code_symbols(id: &ContentId, part: u32) -> Vec<u8> {
     [&code_of(SYMBOLS, id)[..], &part.to_be_bytes()].concat()
 }
 
-/// What the keys of all that is known of a content as source code begin with.
+/// Returns the key prefixes of all source code data about a content.
 pub fn code_below(id: &ContentId) -> [Vec<u8>; 3] {
     [code_of(NAMES, id), code_of(FACTS, id), code_of(SYMBOLS, id)]
 }

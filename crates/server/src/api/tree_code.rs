@@ -322,7 +322,7 @@ struct Importing {
     below: String,
 }
 
-/// What was taken in.
+/// The result of an import.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SymbolsImported)]
 struct Imported {
@@ -336,12 +336,13 @@ struct Imported {
     changed: Vec<String>,
 }
 
-/// Takes in an index of the tree's source code in SCIP's form, as `scip-python`, `scip-typescript` or `rust-analyzer scip` make it.
-/// What it says of names wins over what is found without types. Files whose text it does not fit are left as they are, and named.
+/// Imports a SCIP index of the tree's source code, as produced by `scip-python`, `scip-typescript` or `rust-analyzer
+/// scip`. Its meanings of names take precedence over those found without types. Files whose text does not match the
+/// index are skipped and listed.
 #[utoipa::path(post, path = "/v1/trees/{tree}/symbols", tag = "trees", security(("key" = ["write"])),
     params(("tree" = String, Path), Importing),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, description = "What was taken in", body = Imported)))]
+    responses((status = 200, description = "The report of the import", body = Imported)))]
 async fn import(
     Writing(caller): Writing,
     Segments(tree): Segments<String>,

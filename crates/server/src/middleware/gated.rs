@@ -1,4 +1,4 @@
-//! What a node of a cluster does with a request before anything else looks at it.
+//! A cluster node's handling of a request before any other layer sees it.
 
 use axum::Router;
 use axum::extract::Request;

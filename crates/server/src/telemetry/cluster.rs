@@ -1,4 +1,4 @@
-//! What the owner of a cluster's data says of it, as metrics.
+//! The cluster state reported by the owner of its data, as metrics.
 
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;

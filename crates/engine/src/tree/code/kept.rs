@@ -71,7 +71,7 @@ impl KeptNames {
     }
 }
 
-/// What all rows of this kind begin with.
+/// Returns the common prefix of all rows of this kind.
 pub(super) fn head() -> Result<Vec<u8>> {
     encode(&Vec::<Piece>::new())
 }

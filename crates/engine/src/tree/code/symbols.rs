@@ -1,4 +1,4 @@
-//! What indexers that know types say of files, taken in from indexes in SCIP's form and kept beside the contents.
+//! Symbol data about files from type-aware indexers, imported from SCIP indexes and stored alongside the contents.
 //!
 //! A row hangs on a content, and tells at which path of which tree the index has it: the same bytes at another path, or in
 //! another tree, may mean something else. It begins as an upload's without chunks, as all that is known of source code does.
@@ -35,7 +35,7 @@ pub struct ImportSymbols {
     pub documents: Vec<Document>,
 }
 
-/// What was taken in.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolsImported {
     /// Files whose names have a meaning now.
@@ -58,7 +58,8 @@ impl SymbolsImported {
 }
 
 impl Trees {
-    /// Takes in what an index says of files, as the tree has them now. What an earlier one said of them goes.
+    /// Imports an index's data about files, as the tree has them now. It replaces the data of an earlier index about
+    /// the same files.
     ///
     /// # Errors
     /// `NotFound` for a tree that is not there; `Invalid` for too much at once.
@@ -118,7 +119,7 @@ impl Trees {
 impl Draft<'_> {
     /// Keeps what an indexer says of a content for as long as that is there.
     fn keep_symbols(&mut self, id: &ContentId, spelt: &[u8]) -> Result<()> {
-        // What was erased meanwhile needs none.
+        // Content that was erased in the meantime needs no symbols.
         if self.get::<Content>(&key::content(id))?.is_none() {
             return Ok(());
         }
@@ -158,7 +159,7 @@ fn spelt(tree: &str, path: &str, symbols: &Symbols) -> Vec<u8> {
     [&[LAYOUT], tree.as_bytes(), &[0], path.as_bytes(), &[0], &symbols.encode()].concat()
 }
 
-/// What indexes say of some files of a tree; `None` where none does.
+/// Returns the index data for some files of a tree; `None` for a file without any.
 pub(super) fn symbols(rows: &dyn Rows, tree: &str, files: &[(&str, ContentId)]) -> Result<Vec<Option<Symbols>>> {
     let keys: Vec<_> = files.iter().map(|(_, id)| key::code_symbols(id, 0)).collect();
     let mut found = Vec::with_capacity(files.len());
@@ -185,7 +186,7 @@ fn part_of(stored: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_be_bytes(*count), part))
 }
 
-/// What follows the path; `None` for what was imported at another one.
+/// Returns the bytes after the path; `None` if they were imported at another path.
 fn named<'s>(tree: &str, path: &str, spelt: &'s [u8]) -> Option<&'s [u8]> {
     let rest = spelt.strip_prefix(&[LAYOUT])?.strip_prefix(tree.as_bytes())?.strip_prefix(&[0])?;
     rest.strip_prefix(path.as_bytes())?.strip_prefix(&[0])

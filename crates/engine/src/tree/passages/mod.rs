@@ -24,7 +24,7 @@ use crate::collection::Collection;
 use crate::tree::Trees;
 use live::Live;
 
-/// What this process remembers of the passages of a tenant's trees.
+/// This process's in-memory state for the passages of a tenant's trees.
 #[derive(Default)]
 pub(super) struct Attached {
     /// Held while passages are made or swept: neither may see the other's work half done.
