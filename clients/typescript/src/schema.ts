@@ -136,7 +136,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes to several keyspaces, graphs and collections in one atomic batch. */
+        /** Writes to several keyspaces, graphs, collections and facts in one atomic batch. */
         post: operations["post_batches"];
         delete?: never;
         options?: never;
@@ -417,6 +417,40 @@ export interface paths {
         get: operations["get_caller"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns who owns the data of a cluster, and who follows. */
+        get: operations["get_cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cluster/hand-over": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Hands the data over to another node. Calls under way end, later ones wait and are answered by that node. */
+        post: operations["post_cluster_hand_over"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1138,7 +1172,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes one step through a collection: passages that an extractor has not seen. What it found in texts that it has seen is recorded. */
+        /**
+         * Takes one step through a collection: returns passages that an extractor has not seen. Records what it found in texts
+         *     that it has seen.
+         */
         post: operations["post_facts_facts_work"];
         delete?: never;
         options?: never;
@@ -2068,7 +2105,10 @@ export interface paths {
         /** Lists the named snapshots of a tree. */
         get: operations["get_trees_tree_snapshots"];
         put?: never;
-        /** Names a tree as it stands, which takes no time whatever its size. What the snapshot shows is kept until it is dropped. */
+        /**
+         * Names a tree as it stands, which takes no time whatever its size. The state that the snapshot shows is kept until it
+         *     is dropped.
+         */
         post: operations["post_trees_tree_snapshots"];
         delete?: never;
         options?: never;
@@ -2088,6 +2128,27 @@ export interface paths {
         post?: never;
         /** Drops a named snapshot of a tree, and the versions that it alone has kept. */
         delete: operations["delete_trees_tree_snapshots_name"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trees/{tree}/symbols": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Imports a SCIP index of the tree's source code, as produced by `scip-python`, `scip-typescript` or `rust-analyzer
+         *     scip`. Its meanings of names take precedence over those found without types. Files whose text does not match the
+         *     index are skipped and listed.
+         */
+        post: operations["post_trees_tree_symbols"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2281,6 +2342,14 @@ export interface components {
             /** @description The revision from a preview: 409 if the stored file has changed since. */
             revision?: string | null;
         };
+        /** @description Facts to take back and to record, after all other writes of the batch: a source may be a record that the batch writes. */
+        BatchFacts: {
+            facts: string;
+            /** @description 10,000 at most. */
+            record?: components["schemas"]["FactToRecord"][];
+            /** @description Numbers of facts to take back, before others are recorded. */
+            retract?: number[];
+        };
         /**
          * @description Files of a collection, removed and added in the order of these lists as part of the batch. A batch names each file
          *     at most once.
@@ -2318,7 +2387,7 @@ export interface components {
             /** @description The revision from a listing: 409 if the stored file has changed since. */
             revision?: string | null;
         };
-        /** @description Writes to one keyspace, one graph, or one collection. */
+        /** @description Writes to one keyspace, one graph, one collection, or facts of one name. */
         BatchWrite: {
             /** @description The name; it is created if it does not exist. */
             keys: components["schemas"]["BatchKeys"];
@@ -2331,6 +2400,9 @@ export interface components {
         } | {
             /** @description As of records. */
             files: components["schemas"]["BatchFiles"];
+        } | {
+            /** @description The name; they are created if there are none. */
+            facts: components["schemas"]["BatchFacts"];
         };
         /** @description Bytes: a string when they are UTF-8, else `{"base64": "…"}`. Both are understood. */
         Bytes: string | components["schemas"]["Encoded"];
@@ -2368,7 +2440,7 @@ export interface components {
         CacheChange: {
             /**
              * Format: double
-             * @description Wrong answers by meaning that are allowed beside the budget; 1 or more.
+             * @description Wrong answers by meaning that are allowed in addition to the budget; 1 or more.
              * @default null
              */
             allowance: number | null;
@@ -2408,7 +2480,8 @@ export interface components {
             scope: string[] | null;
             /**
              * Format: int64
-             * @description An answer is its user's own until so many users have it; 0: it is shared at once. Only of a cache without answers.
+             * @description An answer is its user's own until this many users have it; 0: it is shared at once. Only of a cache without
+             *     answers.
              * @default null
              */
             share_after: number | null;
@@ -2436,7 +2509,7 @@ export interface components {
              */
             user_max_entries: number | null;
         };
-        /** @description What was counted since the cache was made. A crash may lose the last of these numbers, but none of the ledger's. */
+        /** @description Counts since the cache was made. A crash may lose the latest of them, but none of the ledger's. */
         CacheCounts: {
             /**
              * Format: int64
@@ -2479,7 +2552,7 @@ export interface components {
             semantic: number;
             /**
              * Format: int64
-             * @description What a cache in shadow would have given, before the ledger had its say.
+             * @description Answers that a cache in shadow would have given, before the ledger had its say.
              */
             shadow_hits: number;
             /**
@@ -2490,7 +2563,7 @@ export interface components {
             /** Format: int64 */
             stored: number;
         };
-        /** @description What a cache would do about a prompt. */
+        /** @description The decision that a cache would make about a prompt. */
         CacheExplained: {
             /** @description The nearest prompts, the nearest first. */
             candidates: components["schemas"]["CacheCandidate"][];
@@ -2537,7 +2610,7 @@ export interface components {
              * @description The estimated probability that it is wrong. The bound does not rest on it.
              */
             risk?: number | null;
-            /** @description What giving it avoids. */
+            /** @description The cost that giving it avoids. */
             saved: components["schemas"]["CachePrice"];
             /**
              * Format: double
@@ -2637,7 +2710,7 @@ export interface components {
             /** @description As in the lease. */
             user?: string | null;
         };
-        /** @description What giving a lease back did. */
+        /** @description The result of giving a lease back. */
         CacheLeaseEnded: {
             /** @description False if its time was up, or another has it. */
             ended: boolean;
@@ -2651,8 +2724,9 @@ export interface components {
              */
             left?: number | null;
             /**
-             * @description `answered`: somebody has done it, see `hit`. `granted`: the caller's, who stores it or gives the lease back. `held`: somebody
-             *     else's; ask again. `free`: everybody's for themselves, as the cache gives nothing, or the answer is none to keep.
+             * @description `answered`: the answer is there, see `hit`. `granted`: the caller computes it, and stores it or gives the lease
+             *     back. `held`: somebody else computes it; ask again. `free`: every caller computes its own, as the cache gives
+             *     nothing, or the answer is not to be kept.
              */
             state: string;
         };
@@ -2665,7 +2739,7 @@ export interface components {
             lease?: number | null;
             /** @description A name that no other call has, such as a random number. The same owner extends its lease. */
             owner: string;
-            /** @description What is asked. */
+            /** @description The prompt. */
             prompt: string;
             /** @description As in a question. */
             scope?: {
@@ -2679,7 +2753,7 @@ export interface components {
              */
             wait?: number | null;
         };
-        /** @description What the promise stands on. */
+        /** @description The basis of the promise. */
         CacheLedger: {
             /**
              * Format: double
@@ -2698,7 +2772,7 @@ export interface components {
             audited: number;
             /**
              * Format: double
-             * @description With probability 1 - failure, at most so many answers by meaning are wrong.
+             * @description With probability 1 - failure, at most this many answers by meaning are wrong.
              */
             bound: number;
             /**
@@ -2754,7 +2828,7 @@ export interface components {
              */
             vectors: boolean;
         };
-        /** @description What a lookup found. */
+        /** @description The result of a lookup. */
         CacheLookup: {
             candidate?: components["schemas"]["CacheFound"] | null;
             hit?: components["schemas"]["CacheFound"] | null;
@@ -2782,22 +2856,22 @@ export interface components {
         CacheMoney: {
             /**
              * Format: double
-             * @description What the vectors of questions have cost, as those who asked said.
+             * @description The cost of the vectors of questions, as reported by the callers.
              */
             embedding_usd: number;
             /**
              * Format: double
-             * @description What the answers that were given would have cost.
+             * @description The cost that the given answers would have had.
              */
             gross_usd: number;
             /**
              * Format: double
-             * @description What verdicts have cost, as those who reported them said.
+             * @description The cost of verdicts, as reported with them.
              */
             judging_usd: number;
             /**
              * Format: double
-             * @description What is left: below 0 if the cache costs more than it saves.
+             * @description The net savings: below 0 if the cache costs more than it saves.
              */
             net_usd: number;
             /**
@@ -2820,7 +2894,7 @@ export interface components {
         CachePending: {
             waiting: components["schemas"]["CacheWaiting"][];
         };
-        /** @description What an answer costs. */
+        /** @description The cost of an answer. */
         CachePrice: {
             /**
              * Format: int64
@@ -2840,7 +2914,7 @@ export interface components {
             avoids?: components["schemas"]["CachePrice"] | null;
             /** @description The caller judges: it also gets answers that may not be given yet, and reports whether they are right. */
             judged?: boolean;
-            /** @description What is asked. */
+            /** @description The prompt. */
             prompt: string;
             /** @description Parts and their values, such as the model and the user. An answer is given within the same scope only. */
             scope?: {
@@ -2848,10 +2922,10 @@ export interface components {
             };
             /**
              * Format: double
-             * @description What the vector has cost, in US dollars. Storing the answer does not count it again.
+             * @description The cost of the vector in US dollars. Storing the answer does not count it again.
              */
             spent?: number | null;
-            /** @description Who asks, if the cache shares answers after several users have them. */
+            /** @description The user who asks, if the cache shares answers after several users have them. */
             user?: string | null;
             /** @description The prompt's vector, for caches whose callers bring them. */
             vector?: number[] | null;
@@ -2881,7 +2955,7 @@ export interface components {
             /** @description The installed model has more to do: ask again, without `restart`. */
             more: boolean;
         };
-        /** @description What a verdict did. */
+        /** @description The result of a verdict. */
         CacheReported: {
             /** @description False if the verdict was known. */
             new: boolean;
@@ -2889,7 +2963,7 @@ export interface components {
         Caches: {
             caches: string[];
         };
-        /** @description What a cache has saved, and what that has cost. */
+        /** @description The savings of a cache, and their cost. */
         CacheSavings: components["schemas"]["CacheMoney"] & {
             /**
              * Format: int64
@@ -2930,7 +3004,7 @@ export interface components {
             collection: string;
             id: string;
         };
-        /** @description What a cache holds and has done. */
+        /** @description The contents and the activity of a cache. */
         CacheStats: {
             /** Format: int64 */
             bytes: number;
@@ -2944,7 +3018,7 @@ export interface components {
         /** @description An answer to keep. */
         CacheStore: {
             cost?: components["schemas"]["CachePrice"] | null;
-            /** @description What was asked. */
+            /** @description The prompt. */
             prompt: string;
             /** @description The answer: any JSON value. */
             response: unknown;
@@ -2968,7 +3042,7 @@ export interface components {
             /** @description As in a question. */
             vector?: number[] | null;
         };
-        /** @description What storing did. */
+        /** @description The result of storing an answer. */
         CacheStored: {
             /**
              * Format: int64
@@ -3015,14 +3089,14 @@ export interface components {
             served?: boolean;
             /**
              * Format: double
-             * @description What the verdict has cost, in US dollars.
+             * @description The cost of the verdict in US dollars.
              */
             spent?: number | null;
             wrong: boolean;
         };
         /** @description An answer that waits for a verdict. */
         CacheWaiting: {
-            /** @description What was asked. */
+            /** @description The prompt that was asked. */
             asked: string;
             /**
              * Format: int64
@@ -3033,7 +3107,7 @@ export interface components {
             entry: number;
             /** Format: int64 */
             hit: number;
-            /** @description What the answer was stored for; null if it is gone. */
+            /** @description The prompt that the answer was stored for; null if it is gone. */
             prompt?: string | null;
             response: unknown;
             /** Format: double */
@@ -3050,7 +3124,7 @@ export interface components {
             high: number;
             /**
              * Format: double
-             * @description So many are known to be.
+             * @description The share that is known to be wrong.
              */
             low: number;
             /**
@@ -3096,15 +3170,42 @@ export interface components {
             /** @description The version of the server. */
             version: string;
         };
-        /** @description An answer. What a question does not ask for is empty. */
+        /** @description The report of the owner of a cluster's data on the cluster. */
+        ClusterState: {
+            /**
+             * Format: int64
+             * @description Batches that are committed.
+             */
+            batches: number;
+            /**
+             * Format: int64
+             * @description The number of its ownership.
+             */
+            epoch: number;
+            /** @description The address of the owner, which answers this. */
+            owner: string;
+            /**
+             * Format: int64
+             * @description The newest entry of the log.
+             */
+            slot: number;
+            /** @description Addresses of the nodes that follow and hold a connection to the owner. */
+            standbys: string[];
+            /**
+             * Format: int64
+             * @description Milliseconds from learning that nobody owned the data to answering.
+             */
+            took_over_ms: number;
+        };
+        /** @description An answer. Parts that a question does not ask for are empty. */
         CodeAnswer: {
             counts: components["schemas"]["CodeCounts"];
-            /** @description What the name means, or what the file or the map has, by path and line. */
+            /** @description The definitions that the name means, or those of the file or the map, by path and line. */
             definitions: components["schemas"]["CodeDefinition"][];
             files: components["schemas"]["CodeFiles"];
-            /** @description What a file imports. */
+            /** @description The imports of a file. */
             imports: components["schemas"]["CodeImport"][];
-            /** @description What reaches the definition by calls, the nearest and surest first. */
+            /** @description The definitions that reach this one by calls, the nearest and surest first. */
             reached: components["schemas"]["CodeReached"][];
             /** @description The places that use the name, the surest first, or what the definition calls, by line. */
             sites: components["schemas"]["CodeSite"][];
@@ -3137,7 +3238,7 @@ export interface components {
         };
         CodeDefinition: {
             kind: components["schemas"]["CodeKind"];
-            /** @description What the file is written in: `rust`, `python`, `javascript`, `typescript`, `tsx`, `go`, `java`, `c` or `cpp`. */
+            /** @description The language of the file: `rust`, `python`, `javascript`, `typescript`, `tsx`, `go`, `java`, `c` or `cpp`. */
             language: string;
             /**
              * Format: int32
@@ -3186,16 +3287,16 @@ export interface components {
             line: number;
             /** @description As it is spelt. */
             module: string;
-            /** @description What is taken of it; null for the module itself. */
+            /** @description The name that is imported; null for the module itself. */
             name?: string | null;
         };
         /**
-         * @description What a definition defines.
+         * @description The kind of a definition.
          * @enum {string}
          */
         CodeKind: "function" | "method" | "declaration" | "class" | "struct" | "enum" | "union" | "interface" | "type" | "module" | "macro" | "constant" | "variable" | "field" | "variant";
         CodeReached: {
-            /** @description What the step uses, and in which line. */
+            /** @description The name that the step uses, and its line. */
             calls: string;
             /** @description The least sure step of the surest way. Steps that are ambiguous are not followed. */
             class: components["schemas"]["CodeClass"];
@@ -3222,7 +3323,7 @@ export interface components {
             /** @description With what stands before it: `os.path.join`, `self.run` or `this.run`, and `.run` behind an expression. */
             name: string;
             path: string;
-            /** @description What it may mean, 20 at most. */
+            /** @description The definitions that it may mean, 20 at most. */
             targets: components["schemas"]["CodeTarget"][];
             /** Format: int32 */
             targets_count: number;
@@ -3487,7 +3588,7 @@ export interface components {
             facts: number;
             name: string;
         };
-        /** @description What to erase from the collection: exactly one of the four. */
+        /** @description The data to erase from the collection: exactly one of the four. */
         Erase: {
             ids: string[];
         } | {
@@ -3500,7 +3601,7 @@ export interface components {
             /** @description A file, or every file in a folder, with its passages. */
             files: string;
         };
-        /** @description What an erasure removed. `POST /v1/reclaim` removes the bytes. */
+        /** @description The data that an erasure removed. `POST /v1/reclaim` removes the bytes. */
         EraseAnswer: {
             /**
              * Format: int64
@@ -3509,7 +3610,7 @@ export interface components {
             facts: number;
             /**
              * Format: int64
-             * @description What extractors had found in these passages.
+             * @description Findings of extractors in these passages.
              */
             memos: number;
             /**
@@ -3545,7 +3646,7 @@ export interface components {
             expires_in_ms?: number | null;
             key: components["schemas"]["Bytes"];
         };
-        /** @description What extracting did. */
+        /** @description The result of an extraction. */
         ExtractAnswer: {
             /**
              * Format: int64
@@ -3603,7 +3704,7 @@ export interface components {
             /** @description In the order of the fields. */
             facets: components["schemas"]["Facet"][];
         };
-        /** @description What to count. */
+        /** @description A request to count the values of fields. */
         FacetsQuestion: {
             /** @description Fields of the payload; nested ones as dotted paths. */
             fields: string[];
@@ -3752,7 +3853,7 @@ export interface components {
         FactsNothing: Record<string, unknown>;
         /** @description The cheapest paths between two entities. */
         FactsPathsQuestion: {
-            /** @description What a fact costs: 1 (`hops`, the default), its confidence (`weight`), or 1 divided by it (`strength`). */
+            /** @description The cost of a fact: 1 (`hops`, the default), its confidence (`weight`), or 1 divided by it (`strength`). */
             cost?: string;
             /** @description How many paths; default 1. */
             count?: number | null;
@@ -3774,7 +3875,7 @@ export interface components {
             /** @description Only facts that were true at that time. */
             valid_at?: string | null;
         };
-        /** @description Which facts. What is left out selects nothing. */
+        /** @description The facts to select. An absent field does not narrow the selection. */
         FactsQuestion: {
             /**
              * Format: int64
@@ -3817,7 +3918,7 @@ export interface components {
             /** @description Only facts that were true at that time. */
             valid_at?: string | null;
         };
-        /** @description What recording did. */
+        /** @description The result of recording facts. */
         FactsRecorded: {
             /**
              * Format: int64
@@ -3854,7 +3955,7 @@ export interface components {
              * @description From 0 to 1; default 1.
              */
             confidence?: number | null;
-            /** @description Who found it. */
+            /** @description The extractor that found it. */
             extractor?: string;
             /** @description The entity that it relates the subject to. */
             object?: string | null;
@@ -3884,7 +3985,7 @@ export interface components {
             id: string;
             why: string;
         };
-        /** @description What an extractor failed at. */
+        /** @description The failures of an extractor. */
         FailuresAnswer: {
             failures: components["schemas"]["FailureAnswer"][];
         };
@@ -4033,7 +4134,7 @@ export interface components {
             why: string;
         };
         /**
-         * @description Whether the index tells which files are read. What is printed is the same.
+         * @description Whether the index selects the files to read. The output is the same either way.
          * @enum {string}
          */
         GrepIndex: "auto" | "never" | "always";
@@ -4050,11 +4151,11 @@ export interface components {
             type: "failed";
         };
         /**
-         * @description What a search prints.
+         * @description The output of a search.
          * @enum {string}
          */
         GrepOutput: "lines" | "count" | "count_matches" | "files_with_matches" | "files_without_match" | "json";
-        /** @description What was read. */
+        /** @description Figures about the reads of a search. */
         GrepRead: {
             /**
              * Format: int64
@@ -4109,7 +4210,10 @@ export interface components {
              */
             searched: number;
         };
-        /** @description What ripgrep is to search for, and where. Each default is what ripgrep does without the flag when its output is no terminal. */
+        /**
+         * @description A search for ripgrep, and where to run it. Each default is ripgrep's own without the flag when its output is no
+         *     terminal.
+         */
         GrepTree: {
             /**
              * Format: int32
@@ -4385,6 +4489,12 @@ export interface components {
             /** @description Only edges of these types. */
             types?: string[];
         };
+        HandOver: {
+            /** @description Whether this node is to follow, and not own the data again, until it is started anew. */
+            drain?: boolean;
+            /** @description The address of the node that is to own the data. Default: whichever follows. */
+            to?: string | null;
+        };
         Health: {
             /** @description `ok` */
             status: string;
@@ -4435,7 +4545,7 @@ export interface components {
             /** @description The last line after an error: lines after the last stored one are not stored. */
             failed: components["schemas"]["IngestFailed"];
         };
-        /** @description What has been stored so far. */
+        /** @description The amount stored so far. */
         IngestStored: {
             /** Format: int64 */
             inserted: number;
@@ -4468,7 +4578,7 @@ export interface components {
         Keyspaces: {
             keyspaces: string[];
         };
-        /** @description What an extractor found. */
+        /** @description The findings of an extractor. */
         LearnQuestion: {
             collection: string;
             extractor: string;
@@ -4600,7 +4710,7 @@ export interface components {
             id: string;
             /** @description Named values, like the payload of a record; up to 32 KiB. */
             properties?: Record<string, unknown>;
-            /** @description What it is. */
+            /** @description The type of the node. */
             type: string;
         };
         /** @description Nodes that belong together. */
@@ -4635,7 +4745,7 @@ export interface components {
             /** @description False if the time limit passed first. */
             done: boolean;
         };
-        /** @description What an extractor found in a passage, or why it failed. */
+        /** @description An extractor's findings in a passage, or why it failed. */
         PassageLearned: {
             facts?: components["schemas"]["FactFound"][];
             /** @description Why it failed. */
@@ -4668,7 +4778,7 @@ export interface components {
         };
         /** @description The cheapest paths between two nodes. */
         PathsQuestion: {
-            /** @description What an edge costs: 1 (`hops`, the default), its `weight`, or 1 divided by it (`strength`). */
+            /** @description The cost of an edge: 1 (`hops`, the default), its `weight`, or 1 divided by it (`strength`). */
             cost?: string;
             /** @description How many paths; default 1. */
             count?: number | null;
@@ -4714,22 +4824,23 @@ export interface components {
         PredicatesAnswer: {
             predicates: components["schemas"]["PredicateAnswer"][];
         };
-        /** @description What to declare of a relation. */
+        /** @description A declaration of a relation. */
         PredicateToDeclare: {
             /** @description One value at a time. */
             functional: boolean;
             predicate: string;
         };
-        /** @description What went wrong, and what to do next. */
+        /** @description An error, and what to do next. */
         Problem: {
             /** @description A sentence for people: what is wrong with what. Its words may change; do not parse it. */
             detail: string;
             /**
-             * @description What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
-             *     `corrupt` (restore or repair), `closed`, `exhausted`, `internal`, `unauthenticated`, `forbidden`.
+             * @description The kind of error, which tells the caller what to do: `conflict` (try again), `unavailable` (try later),
+             *     `invalid` (fix the call), `not_found`, `corrupt` (restore or repair), `closed`, `exhausted`, `internal`,
+             *     `unauthenticated`, `forbidden`.
              */
             kind: string;
-            /** @description What to do. */
+            /** @description The action to take. */
             remedy: string;
             /**
              * Format: int32
@@ -4753,7 +4864,7 @@ export interface components {
         PutNodes: {
             nodes: components["schemas"]["Node"][];
         };
-        /** @description What is to stand at a path: a file with `content`, a link with `target`, or else a folder. */
+        /** @description The entry to put at a path: a file with `content`, a link with `target`, or else a folder. */
         PutTreeEntry: {
             content?: components["schemas"]["Bytes"] | null;
             /**
@@ -4860,7 +4971,7 @@ export interface components {
              */
             removed: number;
         };
-        /** @description How the best hits are ranked anew. */
+        /** @description How to rerank the best hits. */
         Rerank: {
             /** @description How many of the best hits to compare; default 100, at least limit and offset together. */
             candidates?: number;
@@ -4899,7 +5010,7 @@ export interface components {
             fuzzy?: boolean;
             /** @description Of records that share a value of this field, return only the best; records without a value are one group. */
             group_by?: string | null;
-            /** @description What hits contain in addition to id, score and legs; default `text` and `payload`. */
+            /** @description The parts that hits contain in addition to id, score and legs; default `text` and `payload`. */
             include?: components["schemas"]["IncludedPart"][] | null;
             /** @description Id of a record whose vector to search with; the record itself is not a hit. */
             like?: string | null;
@@ -4971,7 +5082,7 @@ export interface components {
              */
             timeout_ms?: number | null;
         };
-        /** @description What an upkeep found. */
+        /** @description The findings of an upkeep. */
         SettleAnswer: {
             /**
              * Format: int64
@@ -5013,7 +5124,7 @@ export interface components {
             stands?: boolean | null;
             /** Format: int32 */
             start?: number | null;
-            /** @description What it says there. Only in answers to `why`. */
+            /** @description The text of the passage there. Only in answers to `why`. */
             text?: string | null;
         };
         /** @description Weights of terms: as many values, finite and above 0, as indices, each of which occurs once. */
@@ -5079,6 +5190,23 @@ export interface components {
             /** Format: int64 */
             value: number;
         };
+        /** @description The result of an import. */
+        SymbolsImported: {
+            /** @description Paths at which the tree has another text than the index. */
+            changed: string[];
+            /**
+             * Format: int64
+             * @description Files whose names have a meaning now.
+             */
+            files: number;
+            /** @description Paths of the index at which the tree has no source file in a language that is known. */
+            missing: string[];
+            /**
+             * Format: int64
+             * @description Names of these.
+             */
+            names: number;
+        };
         Tenant: {
             /**
              * Format: int64
@@ -5126,7 +5254,7 @@ export interface components {
         TimeToLiveOf: {
             key: components["schemas"]["Bytes"];
         };
-        /** @description What stands on passages. */
+        /** @description Everything that rests on passages. */
         TraceAnswer: {
             /** @description Those that the facts name, the most frequent first. */
             entities: components["schemas"]["NamedEntity"][];
@@ -5167,7 +5295,7 @@ export interface components {
             /** @description Records that the transaction read, whether they existed or not. */
             ids?: string[];
         };
-        /** @description Writes to one keyspace, one graph or one collection. */
+        /** @description Writes to one keyspace, one graph, one collection, or facts of one name. */
         TransactionWrite: {
             /** @description The name; it is created if it does not exist. */
             keys: components["schemas"]["BatchKeys"];
@@ -5177,6 +5305,9 @@ export interface components {
         } | {
             /** @description The name; it must exist. */
             records: components["schemas"]["BatchRecords"];
+        } | {
+            /** @description The name; they are created if there are none. They do not count as read. */
+            facts: components["schemas"]["BatchFacts"];
         };
         Traversal: {
             /** @description Each once, by depth. */
@@ -5256,7 +5387,7 @@ export interface components {
             target?: string | null;
         };
         /**
-         * @description What stands at a path.
+         * @description The kind of the entry at a path.
          * @enum {string}
          */
         TreeEntryKind: "file" | "folder" | "link" | "gone";
@@ -5277,7 +5408,7 @@ export interface components {
             /** @description Only files that pass this condition on their fields. */
             where?: string | null;
         };
-        /** @description What is gone. */
+        /** @description The result of a removal. */
         TreeGone: components["schemas"]["RemovedFromTree"] | components["schemas"]["ErasedFromTree"];
         /** @description How far the index is that searches use. All trees of a tenant share it. */
         TreeIndex: {
@@ -5339,7 +5470,7 @@ export interface components {
             /** @description In the order of the bytes of their paths. */
             entries: components["schemas"]["TreeEntry"][];
         };
-        /** @description What was made. */
+        /** @description The result of making passages. */
         TreePassages: {
             /**
              * Format: int64
@@ -5364,7 +5495,7 @@ export interface components {
             /** @description Files that gave none, up to 1,000. */
             unread: components["schemas"]["UnreadTreeFile"][];
         };
-        /** @description What a write did. */
+        /** @description The report of a write. */
         TreePutReport: {
             /**
              * Format: int64
@@ -5448,7 +5579,7 @@ export interface components {
             /** @description The oldest first. */
             snapshots: components["schemas"]["TreeSnapshot"][];
         };
-        /** @description What is stored of all trees together: a content that several files or versions have is stored once. */
+        /** @description The totals of all trees together: a content that several files or versions have is stored once. */
         TreeTotals: {
             /**
              * Format: int64
@@ -5471,7 +5602,7 @@ export interface components {
              */
             contents: number;
         };
-        /** @description What reading the files of a tree has found. */
+        /** @description The findings of a check that reads the files of a tree. */
         TreeVerified: {
             /** @description The moment that was read. Give it to the pages that follow. */
             as_of: string;
@@ -5523,12 +5654,12 @@ export interface components {
             updated: number;
         };
         UpdateFiles: {
-            /** @description What becomes of the fields of all their passages. */
+            /** @description The change to the fields of all their passages. */
             change: components["schemas"]["FieldChange"];
             /** @description Files and folders of the collection. */
             paths: string[];
         };
-        /** @description What to change: either `changes`, which are one batch, or `where` with `change`. */
+        /** @description The change to make: either `changes`, which are one batch, or `where` with `change`. */
         UpdateRecords: {
             change?: components["schemas"]["FieldChange"] | null;
             /** @description Changes of records by id. */
@@ -5640,7 +5771,7 @@ export interface components {
         WorkQuestion: {
             collection: string;
             cursor?: string | null;
-            /** @description Its name, with a version: another one is asked anew. */
+            /** @description The extractor's name, with a version: a different one is asked again. */
             extractor: string;
             /** @description Passages of a step; default 100. */
             limit?: number | null;
@@ -5917,7 +6048,7 @@ export interface operations {
     post_batches: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -6526,6 +6657,93 @@ export interface operations {
             };
         };
     };
+    get_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterState"];
+                };
+            };
+            /** @description Not a node of a cluster */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_cluster_hand_over: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandOver"];
+            };
+        };
+        responses: {
+            /** @description It has begun */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not a node of a cluster */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description That node does not follow, or no node does */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_collections: {
         parameters: {
             query?: never;
@@ -6740,7 +6958,7 @@ export interface operations {
     post_collections_collection_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -6926,9 +7144,9 @@ export interface operations {
     put_collections_collection_files: {
         parameters: {
             query: {
-                /** @description What becomes of the fields of the file's passages, also if the file is unchanged: a `FieldChange` as JSON. */
+                /** @description The change to the fields of the file's passages, made even if the file is unchanged: a `FieldChange` as JSON. */
                 change?: string;
-                /** @description What an answered write survives. */
+                /** @description The failures that an answered write survives. */
                 durability?: components["schemas"]["Durable"];
                 /** @description Characters that a passage repeats from the end of the previous one. */
                 overlap_chars?: number;
@@ -6972,7 +7190,7 @@ export interface operations {
     delete_collections_collection_files: {
         parameters: {
             query: {
-                /** @description What an answered write survives. */
+                /** @description The failures that an answered write survives. */
                 durability?: components["schemas"]["Durable"];
                 /** @description The file, or the folder with all its files. */
                 path: string;
@@ -7008,7 +7226,7 @@ export interface operations {
     patch_collections_collection_files: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -7128,7 +7346,7 @@ export interface operations {
             query?: {
                 /** @description Records per batch. */
                 batch?: number;
-                /** @description What an acknowledged batch survives. */
+                /** @description The failures that an acknowledged batch survives. */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -7246,7 +7464,7 @@ export interface operations {
     post_collections_collection_records: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -7284,7 +7502,7 @@ export interface operations {
     patch_collections_collection_records: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -7362,7 +7580,7 @@ export interface operations {
     delete_collections_collection_records_id: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -8530,7 +8748,7 @@ export interface operations {
     post_graphs_graph_edges: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -8566,7 +8784,7 @@ export interface operations {
     post_graphs_graph_edges_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -8718,7 +8936,7 @@ export interface operations {
     post_graphs_graph_nodes: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -8754,7 +8972,7 @@ export interface operations {
     post_graphs_graph_nodes_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9080,7 +9298,7 @@ export interface operations {
     post_keyspaces_keyspace_append: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9118,7 +9336,7 @@ export interface operations {
     post_keyspaces_keyspace_cas: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9195,7 +9413,7 @@ export interface operations {
     post_keyspaces_keyspace_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9233,7 +9451,7 @@ export interface operations {
     post_keyspaces_keyspace_expire: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9309,7 +9527,7 @@ export interface operations {
     post_keyspaces_keyspace_increment: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9385,7 +9603,7 @@ export interface operations {
     put_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: {
-                /** @description What an answered write survives. */
+                /** @description The failures that an answered write survives. */
                 durability?: components["schemas"]["Durable"];
                 /** @description Time to live in milliseconds; without it, the key never expires. */
                 expires_in_ms?: number;
@@ -9425,7 +9643,7 @@ export interface operations {
     delete_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9535,7 +9753,7 @@ export interface operations {
     post_keyspaces_keyspace_write: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -9720,7 +9938,7 @@ export interface operations {
     post_snapshots_snapshot_commit: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -10208,7 +10426,7 @@ export interface operations {
     patch_trees_tree_fields: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -10315,7 +10533,7 @@ export interface operations {
     put_trees_tree_files_path: {
         parameters: {
             query?: {
-                /** @description What an answered write survives. */
+                /** @description The failures that an answered write survives. */
                 durability?: components["schemas"]["Durable"];
                 /** @description Permission bits in octal; default 644. */
                 mode?: string;
@@ -10362,7 +10580,7 @@ export interface operations {
     delete_trees_tree_files_path: {
         parameters: {
             query?: {
-                /** @description What an answered write survives. */
+                /** @description The failures that an answered write survives. */
                 durability?: components["schemas"]["Durable"];
                 /** @description Erases every version, also those that snapshots show. */
                 erase?: boolean;
@@ -10512,7 +10730,7 @@ export interface operations {
     put_trees_tree_retention: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -10663,7 +10881,7 @@ export interface operations {
     post_trees_tree_snapshots: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -10701,7 +10919,7 @@ export interface operations {
     delete_trees_tree_snapshots_name: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -10719,6 +10937,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request failed; the document says why and what to do next */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_trees_tree_symbols: {
+        parameters: {
+            query?: {
+                /** @description Where in the tree the folder is that was indexed; left out, the whole tree. */
+                below?: string;
+            };
+            header?: never;
+            path: {
+                tree: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": Blob;
+            };
+        };
+        responses: {
+            /** @description The report of the import */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SymbolsImported"];
+                };
             };
             /** @description The request failed; the document says why and what to do next */
             default: {
@@ -10811,7 +11067,7 @@ export interface operations {
     post_trees_tree_write: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description The failures that an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
