@@ -152,7 +152,7 @@ const BOTH: &[(&str, &str)] = &[
     ("POST", "/v1/caches/{cache}/release"),
 ];
 
-/// Routes that are not operations: those of the server itself, of backups, and of the ids of snapshots.
+/// Routes that are not operations: those of the server itself, of backups, of the ids of snapshots, and of nodes of a cluster.
 const NO_OPERATION: &[(&str, &str)] = &[
     ("GET", "/healthz"),
     ("GET", "/readyz"),
@@ -165,6 +165,8 @@ const NO_OPERATION: &[(&str, &str)] = &[
     ("GET", "/v1/snapshots"),
     ("POST", "/v1/snapshots"),
     ("DELETE", "/v1/snapshots/{snapshot}"),
+    ("GET", "/v1/cluster"),
+    ("POST", "/v1/cluster/hand-over"),
 ];
 
 fn scope(operation: &str) -> Scope {
@@ -218,6 +220,20 @@ fn every_route_takes_the_scope_of_the_operation_that_it_asks() {
                 lets_in(needed, *key),
                 "{method} {path} asks {operation}; a key with `{key}`: {answer:?}"
             );
+        }
+    }
+    place.stop();
+}
+
+#[test]
+fn only_administrators_of_all_data_ask_of_a_cluster() {
+    let place = Place::new();
+    for (method, path) in [("GET", "/v1/cluster"), ("POST", "/v1/cluster/hand-over")] {
+        for scope in [Scope::Read, Scope::Write, Scope::Admin] {
+            let client = place.client().with_key(&place.key("default", &[scope]));
+            let answer = client.send(method, path, &[("content-type", "application/json")], b"{}".to_vec());
+            // This server is no node of any cluster.
+            assert_eq!(answer.status, if scope == Scope::Admin { 404 } else { 403 }, "{method} {path} with {scope}");
         }
     }
     place.stop();
