@@ -39,6 +39,7 @@ WRITES = {
     "snapshot": "writes: it names a tree as it stands",
     "drop_snapshot": "writes",
     "set_retention": "writes",
+    "import_scip": "writes: it takes in what an index says of names",
     "__setitem__": "writes",
     "__delitem__": "writes",
     "__len__": "`count()` says the same, and iterating does not count first",
