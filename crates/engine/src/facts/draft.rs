@@ -31,6 +31,8 @@ pub(crate) struct Draft<'r> {
     names: RefCell<HashMap<String, Vec<String>>>,
     /// Whether there is any alias; `None`: nobody has looked.
     has_aliases: Cell<Option<bool>>,
+    /// Numbers of collections by their names.
+    collections: RefCell<HashMap<String, Option<u32>>>,
     /// Rows that were read together before they are needed.
     expected: HashMap<Vec<u8>, Option<Vec<u8>>>,
 }
@@ -45,6 +47,7 @@ impl<'r> Draft<'r> {
             changed: BTreeMap::new(),
             names: RefCell::default(),
             has_aliases: Cell::default(),
+            collections: RefCell::default(),
             expected: HashMap::new(),
         };
         draft.before = draft.get(key::STATE)?.unwrap_or_default();
@@ -54,6 +57,16 @@ impl<'r> Draft<'r> {
 
     pub fn now_ms(&self) -> u64 {
         self.rows.now_ms()
+    }
+
+    /// The number of a collection; `None` if there is none of the name.
+    pub fn collection(&self, name: &str) -> Result<Option<u32>> {
+        if let Some(known) = self.collections.borrow().get(name) {
+            return Ok(*known);
+        }
+        let found = self.rows.collection_number(name)?;
+        self.collections.borrow_mut().insert(name.into(), found);
+        Ok(found)
     }
 
     fn bytes(&self, row: &[u8]) -> Result<Option<Vec<u8>>> {

@@ -169,8 +169,7 @@ fn take(draft: &mut Draft<'_>, part: FactsPart) -> Result<()> {
         FactsPart::Found(read) => {
             let TextRead { of, outcome, at_ms, calls } = *read;
             outcome.as_deref().unwrap_or_default().iter().try_for_each(Extracted::check)?;
-            let collection = of.collection.as_deref().map(|name| draft.rows.collection_number(name)).transpose()?;
-            let collection = collection.flatten().unwrap_or(GONE);
+            let collection = number_of(draft, of.collection.as_deref())?.unwrap_or(GONE);
             if outcome.is_err() {
                 draft.mark(key::held(&of.extractor, &of.text, collection, &of.id));
             }
@@ -178,8 +177,7 @@ fn take(draft: &mut Draft<'_>, part: FactsPart) -> Result<()> {
             draft.put(key::memo(&of.extractor, &of.text), &memo)
         }
         FactsPart::Seen(PassageRead { extractor, text, collection, id }) => {
-            let collection = collection.as_deref().map(|name| draft.rows.collection_number(name)).transpose()?;
-            let Some(collection) = collection.flatten() else { return Ok(()) };
+            let Some(collection) = number_of(draft, collection.as_deref())? else { return Ok(()) };
             let Some(row) = row_with(draft, collection, &id, &text)? else { return Ok(()) };
             draft.mark(key::held(&extractor, &text, collection, &id));
             draft.put(key::seen(&extractor, collection, &id), &Seen { id, row, hash: text })
@@ -195,7 +193,7 @@ fn take_fact(draft: &mut Draft<'_>, mut fact: Fact) -> Result<()> {
     check(&fact)?;
     for passage in fact.sources.iter_mut().filter_map(|source| source.passage.as_mut()) {
         let gone = passage.collection == GONE;
-        let known = if gone { None } else { draft.rows.collection_number(&passage.of.collection)? };
+        let known = if gone { None } else { draft.collection(&passage.of.collection)? };
         passage.collection = known.unwrap_or(GONE);
         let row = known.map(|collection| row_with(draft, collection, &passage.of.id, &passage.hash)).transpose()?;
         passage.row = row.flatten().unwrap_or(NO_ROW);
@@ -216,6 +214,10 @@ fn take_fact(draft: &mut Draft<'_>, mut fact: Fact) -> Result<()> {
     Ok(())
 }
 
+fn number_of(draft: &Draft<'_>, collection: Option<&str>) -> Result<Option<u32>> {
+    collection.map_or(Ok(None), |name| draft.collection(name))
+}
+
 /// The row of a record, if it has this text.
 fn row_with(draft: &Draft<'_>, collection: u32, id: &str, text: &Hash) -> Result<Option<u64>> {
     let Some(row) = draft.rows.row_of(collection, id)? else { return Ok(None) };
@@ -229,7 +231,7 @@ fn is_same(draft: &Draft<'_>, one: &Fact, other: &Fact) -> Result<bool> {
         let mut fact = fact.clone();
         for passage in fact.sources.iter_mut().filter_map(|source| source.passage.as_mut()) {
             passage.row = NO_ROW;
-            if draft.rows.collection_number(&passage.of.collection)? != Some(passage.collection) {
+            if draft.collection(&passage.of.collection)? != Some(passage.collection) {
                 passage.collection = GONE;
             }
         }

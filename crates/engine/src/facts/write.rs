@@ -1,6 +1,5 @@
 //! Recording facts, ending them, and what is declared of relations and names.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use nuthatch_store::{Batch, Reader};
@@ -177,19 +176,10 @@ pub(crate) fn check_new(before: usize, facts: &[NewFact]) -> Result<()> {
 /// Records checked facts, one after the other.
 pub(crate) fn record(draft: &mut Draft<'_>, facts: Vec<NewFact>, recorded: &mut Recorded) -> Result<()> {
     draft.expect(&facts)?;
-    let mut collections: HashMap<String, u32> = HashMap::new();
     for fact in facts {
         let mut sources = Vec::with_capacity(fact.sources.len().max(1));
         for of in &fact.sources {
-            let collection = match collections.get(&of.collection) {
-                Some(known) => *known,
-                None => {
-                    let found = draft.rows.collection_number(&of.collection)?;
-                    let found = found.ok_or_else(|| no_collection(&of.collection))?;
-                    collections.insert(of.collection.clone(), found);
-                    found
-                }
-            };
+            let collection = draft.collection(&of.collection)?.ok_or_else(|| no_collection(&of.collection))?;
             sources.push(source_of(draft, &fact, Some(passage(draft, collection, of)?)));
         }
         if sources.is_empty() {
