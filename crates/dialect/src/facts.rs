@@ -771,7 +771,7 @@ impl FactsQuestion {
                 return Err(Error::invalid("a fact has an `object` or a `value`; ask for one of them"));
             }
             (Some(name), None) => Some(Object::Entity(name)),
-            (None, Some(value)) => Some(value_of(value)?),
+            (None, Some(value)) => Some(Object::of_value(value)?),
             (None, None) => None,
         };
         Ok(AskFacts {
@@ -791,7 +791,7 @@ impl FactToRecord {
     fn into_engine(self) -> Result<NewFact> {
         let source = |FactPassage { collection, id, start, end }| PassageRef { collection, id, start, end };
         Ok(NewFact {
-            object: object_of(self.object, self.value)?,
+            object: Object::of_parts(self.object, self.value)?,
             subject: self.subject,
             predicate: self.predicate,
             valid_from: self.valid_from.map(|text| micros("valid_from", &text)).transpose()?,
@@ -811,7 +811,7 @@ impl PassageLearned {
             .ok_or_else(|| Error::invalid(format!("{hash:?} is no hash of a passage; give that of the work")))?;
         let found = |fact: FactFound| -> Result<core::Extracted> {
             Ok(core::Extracted {
-                object: core::ExtractedObject::Plain(object_of(fact.object, fact.value)?),
+                object: core::ExtractedObject::Plain(Object::of_parts(fact.object, fact.value)?),
                 subject: fact.subject,
                 predicate: fact.predicate,
                 valid_from: fact.valid_from.map(|text| micros("valid_from", &text)).transpose()?,
@@ -836,27 +836,6 @@ impl From<core::ExtractReport> for ExtractAnswer {
     }
 }
 
-fn object_of(object: Option<String>, value: Option<Value>) -> Result<Object> {
-    match (object, value) {
-        (Some(name), None) => Ok(Object::Entity(name)),
-        (None, Some(value)) => value_of(value),
-        _ => Err(Error::invalid("a fact has an `object`, which is an entity, or a `value`: give one of them")),
-    }
-}
-
-fn value_of(value: Value) -> Result<Object> {
-    match value {
-        Value::String(text) => Ok(Object::Text(text)),
-        Value::Bool(is) => Ok(Object::Bool(is)),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(int), _) => Ok(Object::Int(int)),
-            (None, Some(float)) => Ok(Object::Float(float)),
-            (None, None) => Err(Error::invalid(format!("{number} is no number that can be kept"))),
-        },
-        other => Err(Error::invalid(format!("a value is a text, a number or a boolean, not {other}"))),
-    }
-}
-
 /// A fact of which nobody asked whether it is believed: as its row says.
 fn shown_as_kept(fact: core::Fact) -> FactAnswer {
     let believed = fact.invalidated.is_none();
@@ -865,13 +844,7 @@ fn shown_as_kept(fact: core::Fact) -> FactAnswer {
 
 fn shown(fact: core::Fact, believed: bool) -> FactAnswer {
     let confidence = fact.confidence();
-    let (object, value) = match fact.object {
-        Object::Entity(name) => (Some(name), None),
-        Object::Text(text) => (None, Some(text.into())),
-        Object::Int(number) => (None, Some(number.into())),
-        Object::Float(number) => (None, Some(number.into())),
-        Object::Bool(is) => (None, Some(is.into())),
-    };
+    let (object, value) = fact.object.into_parts();
     let source = |source: core::FactSource| {
         let of = source.passage.map(|passage| passage.of);
         SourceOfFact {

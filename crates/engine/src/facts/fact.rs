@@ -1,6 +1,7 @@
 //! A fact, what it stands on, and how it comes and goes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::facts::key::{Hash, hash};
 use crate::record::shortened;
@@ -167,6 +168,46 @@ impl Object {
         match self {
             Self::Entity(name) => Some(name),
             _ => None,
+        }
+    }
+
+    /// The name of an entity, or a value: one of them.
+    pub fn into_parts(self) -> (Option<String>, Option<Value>) {
+        match self {
+            Self::Entity(name) => (Some(name), None),
+            Self::Text(text) => (None, Some(text.into())),
+            Self::Int(number) => (None, Some(number.into())),
+            Self::Float(number) => (None, Some(number.into())),
+            Self::Bool(is) => (None, Some(is.into())),
+        }
+    }
+
+    /// The object of a name, or of a value.
+    ///
+    /// # Errors
+    /// `Invalid` for both or neither, and as [`of_value`](Self::of_value).
+    pub fn of_parts(object: Option<String>, value: Option<Value>) -> Result<Self> {
+        match (object, value) {
+            (Some(name), None) => Ok(Self::Entity(name)),
+            (None, Some(value)) => Self::of_value(value),
+            _ => Err(Error::invalid("a fact has an `object`, which is an entity, or a `value`: give one of them")),
+        }
+    }
+
+    /// The object of a value.
+    ///
+    /// # Errors
+    /// `Invalid` for what is no text, number or boolean.
+    pub fn of_value(value: Value) -> Result<Self> {
+        match value {
+            Value::String(text) => Ok(Self::Text(text)),
+            Value::Bool(is) => Ok(Self::Bool(is)),
+            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(int), _) => Ok(Self::Int(int)),
+                (None, Some(float)) => Ok(Self::Float(float)),
+                (None, None) => Err(Error::invalid(format!("{number} is no number that can be kept"))),
+            },
+            other => Err(Error::invalid(format!("a value is a text, a number or a boolean, not {other}"))),
         }
     }
 

@@ -199,41 +199,13 @@ impl FactsLine {
     }
 }
 
-fn object_line(object: Object) -> (Option<String>, Option<Value>) {
-    match object {
-        Object::Entity(name) => (Some(name), None),
-        Object::Text(text) => (None, Some(text.into())),
-        Object::Int(number) => (None, Some(number.into())),
-        Object::Float(number) => (None, Some(number.into())),
-        Object::Bool(is) => (None, Some(is.into())),
-    }
-}
-
-fn object_of(object: Option<String>, value: Option<Value>) -> Result<Object> {
-    let value = match (object, value) {
-        (Some(name), None) => return Ok(Object::Entity(name)),
-        (None, Some(value)) => value,
-        _ => return Err(Error::invalid("give either `object` or `value`")),
-    };
-    match value {
-        Value::String(text) => Ok(Object::Text(text)),
-        Value::Bool(is) => Ok(Object::Bool(is)),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => Ok(Object::Int(whole)),
-            (None, Some(number)) => Ok(Object::Float(number)),
-            (None, None) => Err(Error::invalid(format!("the value {number} is no 64-bit number"))),
-        },
-        other => Err(Error::invalid(format!("the value {other} is no text, number or boolean"))),
-    }
-}
-
 fn hash_of(digits: &str) -> Result<[u8; 16]> {
     unhex(digits).ok_or_else(|| Error::invalid(format!("{digits:?} is not a hash of 32 hexadecimal digits")))
 }
 
 impl FactLine {
     fn of(fact: Fact) -> Self {
-        let (object, value) = object_line(fact.object);
+        let (object, value) = fact.object.into_parts();
         let ended = |Invalidated { at_ms, why, by }| EndLine { at_ms, why, by };
         Self {
             number: fact.number,
@@ -256,7 +228,7 @@ impl FactLine {
             number: self.number,
             subject: self.subject,
             predicate: self.predicate,
-            object: object_of(self.object, self.value)?,
+            object: Object::of_parts(self.object, self.value)?,
             valid_from: self.valid_from_us,
             valid_to: self.valid_to_us,
             recorded_ms: self.recorded_ms,
@@ -311,7 +283,7 @@ impl ExtractedLine {
     fn of(found: Extracted) -> Self {
         let (object, value, path) = match found.object {
             ExtractedObject::Plain(object) => {
-                let (object, value) = object_line(object);
+                let (object, value) = object.into_parts();
                 (object, value, None)
             }
             ExtractedObject::Relative(path) => (None, None, Some(path)),
@@ -333,7 +305,7 @@ impl ExtractedLine {
     fn into_extracted(self) -> Result<Extracted> {
         let object = match (self.path, self.object, self.value) {
             (Some(path), None, None) => ExtractedObject::Relative(path),
-            (None, object, value) => ExtractedObject::Plain(object_of(object, value)?),
+            (None, object, value) => ExtractedObject::Plain(Object::of_parts(object, value)?),
             _ => return Err(Error::invalid("give either `object`, `value` or `path`")),
         };
         Ok(Extracted {
