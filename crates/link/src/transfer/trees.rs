@@ -94,18 +94,14 @@ fn is_same(tree: &Tree, entry: &ExportedTree) -> Result<bool> {
 impl Contents {
     fn look(path: &Path, entry: &ContentsEntry, options: &mut ImportOptions<'_>) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-        let again = File::open(path).map_err(|error| Error::io(path, &error))?;
-        let mut contents =
-            Self { path: path.to_path_buf(), file: again, chunks: HashMap::new(), contents: HashMap::new() };
-        let (mut at, mut hasher) = (0, blake3::Hasher::new());
-        each_line(path, file, &mut |number, text| {
-            hasher.update(text.as_bytes());
+        let mut contents = Self { path: path.to_path_buf(), file, chunks: HashMap::new(), contents: HashMap::new() };
+        let mut at = 0;
+        each_line(path, entry.hash, &mut |number, text| {
             let place = Place { number, at, line_bytes: text.len(), bytes: 0 };
             at += text.len() as u64;
             contents.take(place, text).map_err(|error| bad_line(path, number, error.message))?;
             tell(options, "contents of trees", number, entry.chunks + entry.contents)
         })?;
-        check_hash(path, entry.hash, &hasher)?;
         let has = (contents.chunks.len() as u64, contents.contents.len() as u64);
         if has != (entry.chunks, entry.contents) {
             return Err(Error::invalid(format!(
@@ -192,7 +188,7 @@ impl Trees {
         let path = inside(&self.folder, &entry.file)?;
         let (mut last, mut has): (Option<(String, u64)>, _) = (None, (0, 0));
         let (contents, sequences) = (&self.contents, &mut self.sequences);
-        let hash = each_tree_line(&path, &mut |number, line| {
+        each_tree_line(&path, entry.hash, &mut |number, line| {
             let wrong = |why: &str| Err(bad_line(&path, number, why));
             let sequence = match line {
                 TreeLine::Version(_) if has.1 > 0 => return wrong("versions come before snapshots"),
@@ -221,7 +217,6 @@ impl Trees {
             *sequences = sequence.max(*sequences);
             Ok(())
         })?;
-        check_hash(&path, entry.hash, &hash)?;
         if has != (entry.versions, entry.snapshots) {
             return Err(Error::invalid(format!(
                 "{} has {} versions and {} snapshots, and the manifest says {} and {}: the file is not whole",
@@ -274,7 +269,7 @@ impl Trees {
         };
         let (mut snapshots, mut done) = (Vec::new(), 0);
         let contents = &mut self.contents;
-        each_tree_line(&path, &mut |number, line| match line {
+        each_tree_line(&path, None, &mut |number, line| match line {
             TreeLine::Version(version) => {
                 let version = version.into_entry().map_err(|error| bad_line(&path, number, error.message))?;
                 batch.push(version, contents.as_mut())?;
@@ -385,32 +380,29 @@ impl Sending<'_> {
     }
 }
 
-/// Answers with what hashes the file.
-fn each_tree_line(path: &Path, visit: &mut dyn FnMut(u64, TreeLine) -> Result<()>) -> Result<blake3::Hasher> {
-    let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-    let mut hasher = blake3::Hasher::new();
-    each_line(path, file, &mut |number, text| {
-        hasher.update(text.as_bytes());
+fn each_tree_line(
+    path: &Path,
+    hash: Option<ContentId>,
+    visit: &mut dyn FnMut(u64, TreeLine) -> Result<()>,
+) -> Result<()> {
+    each_line(path, hash, &mut |number, text| {
         let line = wording::from_json(text.as_bytes()).map_err(|why| bad_line(path, number, why))?;
         visit(number, line)
-    })?;
-    Ok(hasher)
+    })
 }
 
-pub(super) fn check_hash(path: &Path, expected: Option<ContentId>, hasher: &blake3::Hasher) -> Result<()> {
-    let found = ContentId(*hasher.finalize().as_bytes());
-    match expected.is_none_or(|expected| expected == found) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
-            "{} has another hash than the manifest says: it was damaged or changed",
-            path.display()
-        ))),
-    }
-}
-
-pub(super) fn each_line(path: &Path, file: File, visit: &mut dyn FnMut(u64, &str) -> Result<()>) -> Result<()> {
+/// Visits the lines of a file.
+///
+/// # Errors
+/// Those of `visit`; at the end `Invalid` for a file that has another hash than the one given.
+pub(super) fn each_line(
+    path: &Path,
+    hash: Option<ContentId>,
+    visit: &mut dyn FnMut(u64, &str) -> Result<()>,
+) -> Result<()> {
+    let file = File::open(path).map_err(|error| Error::io(path, &error))?;
     let mut source = BufReader::with_capacity(1 << 18, file);
-    let mut text = String::new();
+    let (mut text, mut hasher) = (String::new(), blake3::Hasher::new());
     for number in 1.. {
         text.clear();
         let read = source.read_line(&mut text).map_err(|error| match error.kind() {
@@ -420,7 +412,15 @@ pub(super) fn each_line(path: &Path, file: File, visit: &mut dyn FnMut(u64, &str
         if read == 0 {
             break;
         }
+        hasher.update(text.as_bytes());
         visit(number, &text)?;
     }
-    Ok(())
+    let found = ContentId(*hasher.finalize().as_bytes());
+    match hash.is_none_or(|hash| hash == found) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{} has another hash than the manifest says: it was damaged or changed",
+            path.display()
+        ))),
+    }
 }
