@@ -77,12 +77,7 @@ impl Forward {
         let changes_nothing = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let mut owner = self.owner.clone();
         let mut last = None;
-        while Instant::now() < until {
-            let address = owner.borrow_and_update().clone();
-            if address.is_empty() {
-                timeout_at(until, owner.changed()).await.ok();
-                continue;
-            }
+        while let Some(address) = known(&mut owner, until).await {
             match self.send(&address, &parts, body.clone()).await {
                 Came::Answer(answer) if answer.status() == StatusCode::SERVICE_UNAVAILABLE && changes_nothing => {
                     last = Some(answer);
@@ -142,6 +137,15 @@ impl Forward {
         answer.headers_mut().insert(STANDBY, HeaderValue::from_static("1"));
         answer
     }
+}
+
+/// Where the owner answers, once somebody knows; `None` when the time is over, or nobody will know any more.
+pub async fn known(owner: &mut watch::Receiver<String>, until: Instant) -> Option<String> {
+    if Instant::now() >= until {
+        return None;
+    }
+    let known = timeout_at(until, owner.wait_for(|address| !address.is_empty())).await.ok()?.ok()?;
+    Some(known.clone())
 }
 
 /// Over a while after another node than this owns the data: an owner that hands over answers before that, and one that hangs never.

@@ -13,9 +13,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::forward::superseded;
+use crate::forward::{known, superseded};
 
 /// How long a client waits for an owner.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -104,12 +104,7 @@ impl Relaying {
     async fn reach(&self) -> Option<(TcpStream, String)> {
         let until = Instant::now() + PATIENCE;
         let mut owner = self.owner.clone();
-        while Instant::now() < until {
-            let address = owner.borrow_and_update().clone();
-            if address.is_empty() {
-                timeout_at(until, owner.changed()).await.ok();
-                continue;
-            }
+        while let Some(address) = known(&mut owner, until).await {
             let at = if address == self.own.0 { &self.own.1 } else { &address };
             if let Ok(Ok(Some(reached))) = timeout(ANSWERED, ask(at)).await {
                 return Some((reached, address));

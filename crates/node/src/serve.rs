@@ -1,7 +1,7 @@
 //! `serve`: a node's life. It follows the log until the owner is gone, answers as the owner until another node takes
 //! over, and starts over.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,6 +13,7 @@ use nuthatch_cluster::{
     boot_clock, follow,
 };
 use nuthatch_link::{Error, ErrorKind, StoreLayer};
+use nuthatch_resp::reachable;
 use nuthatch_server::config::Layers;
 use nuthatch_server::{Config, Hold, Listeners, Server, listen_to_signals, start_logging};
 use nuthatch_store::{RocksStore, Store};
@@ -227,42 +228,27 @@ impl Node {
         if let Some(redis) = self.redis.as_ref().filter(|_| self.config.tls.is_none()) {
             let listener = redis.try_clone().map_err(listening(&self.config))?;
             let own = self.config.redis.map(reachable).map(|at| at.to_string()).unwrap_or_default();
-            let advertised = self.config.redis.map(|at| beside(&self.advertise, at.port())).unwrap_or_default();
             let owner = self.owner_redis.subscribe();
-            started.relay(Relay::start(listener, owner, (advertised, own)).map_err(listening(&self.config))?);
+            started.relay(Relay::start(listener, owner, (self.own_redis(), own)).map_err(listening(&self.config))?);
         }
         self.standby.lock().get_or_insert(started);
         Ok(())
     }
 
     fn owner_is(&self, address: &str) {
-        self.owner.send_if_modified(|owner| {
-            let is_new = owner != address;
-            if is_new {
-                address.clone_into(owner);
-            }
-            is_new
-        });
+        tell(&self.owner, address);
     }
 
-    fn redis_is(&self, address: &str) {
-        self.owner_redis.send_if_modified(|redis| {
-            let is_new = redis != address;
-            if is_new {
-                address.clone_into(redis);
-            }
-            is_new
-        });
+    /// How other nodes reach this one for clients of Redis; empty: not at all.
+    fn own_redis(&self) -> String {
+        self.config.redis.map_or_else(String::new, |at| beside(&self.advertise, at.port()))
     }
 
     /// Follows, and owns if it comes to that. Returns when the copy is closed or has to be recreated.
     fn follow(&self, copy: Copy) -> Result<(), Failure> {
         let (writer, began) = (uuid::Uuid::new_v4().as_u128(), copy.known.place);
         let group = Group::new(writer, &self.advertise, self.log.base().timing(), copy.known.clone(), boot_clock());
-        let reach = Reach {
-            watch: self.guard.as_ref().and_then(|guard| guard.watch()),
-            redis: self.config.redis.map_or_else(String::new, |at| beside(&self.advertise, at.port())),
-        };
+        let reach = Reach { watch: self.guard.as_ref().and_then(|guard| guard.watch()), redis: self.own_redis() };
         let mut group = group.reached(reach).abstaining(self.is_drained.load(Ordering::SeqCst));
         // As the engine opens it, which takes it as it is when this node owns the group.
         let options = self.config.engine_options().store_options();
@@ -272,7 +258,7 @@ impl Node {
         let mut bring = |group: &Group, entry: nuthatch_cluster::Entry| {
             let known = group.known();
             self.owner_is(&known.address);
-            self.redis_is(&known.reach.redis);
+            tell(&self.owner_redis, &known.reach.redis);
             self.watcher.of(known.reach.watch.as_ref());
             apply(&*store, &*self.log, known.slot, &entry)
         };
@@ -287,7 +273,7 @@ impl Node {
                 let owner = Arc::new(Owner::start(self.log.clone(), group, grew, told)?);
                 info!(epoch, "this node owns the data");
                 self.owner_is(&self.advertise);
-                self.redis_is(&self.config.redis.map_or_else(String::new, |at| beside(&self.advertise, at.port())));
+                tell(&self.owner_redis, &self.own_redis());
                 self.watcher.of(None);
                 *self.standby.lock() = None;
                 if copy.is_new || owner.known().place > began {
@@ -460,6 +446,17 @@ fn learn_next(log: &dyn Log, owner: &watch::Sender<String>, slot: u64) {
     }
 }
 
+/// Says an address to those who wait for another one.
+fn tell(listeners: &watch::Sender<String>, address: &str) {
+    listeners.send_if_modified(|known| {
+        let is_new = known != address;
+        if is_new {
+            address.clone_into(known);
+        }
+        is_new
+    });
+}
+
 fn listening(config: &Config) -> impl Fn(std::io::Error) -> Failure + use<> {
     let listen = config.listen;
     move |error| Error::internal(format!("the listener at {listen}: {error}")).into()
@@ -593,16 +590,6 @@ fn lock(folder: &Path) -> Result<std::fs::File, Failure> {
 pub fn beside(address: &str, port: u16) -> String {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     format!("{host}:{port}")
-}
-
-/// Where a listener on all addresses is reached from this machine.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + use<> {

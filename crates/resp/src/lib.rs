@@ -71,7 +71,7 @@ mod words;
 pub use counts::{CommandCount, Counts, TIMES_UP_TO, Times};
 pub use gate::{Gate, Grant, Open, Pass, Refused, Scopes, Turn};
 pub use protocol::Limits;
-pub use server::{Server, Wrap};
+pub use server::{Server, Wrap, reachable};
 pub use settings::{HoldReplies, Settings};
 pub use shared::Stream;
 pub use tenant::Tenant;

@@ -143,8 +143,8 @@ impl Drop for Leave {
     }
 }
 
-/// Where a listener on all addresses can be reached from here.
-fn reachable(address: SocketAddr) -> SocketAddr {
+/// Where a listener on all addresses can be reached from this machine.
+pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
